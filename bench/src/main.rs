@@ -1,0 +1,2 @@
+//! Measures windlass beside the floors of the minute.
+fn main() {}

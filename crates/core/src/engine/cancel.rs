@@ -1,0 +1,26 @@
+//! Ends runs on order, in two levels.
+
+use super::decide::Out;
+use super::event::{CancelLevel, CancelReason, Event};
+use super::request::{Answer, Denial};
+use super::state::Engine;
+use crate::id::RunId;
+
+impl Engine {
+    /// The first level lets running steps end politely and still runs `always()` steps; the second ends everything.
+    /// Asking again for what is under way is done already.
+    pub(super) fn cancel(&mut self, out: &mut Out, run: RunId, level: CancelLevel) -> Answer {
+        let Some(run_ix) = self.run_ids.get(&run).copied() else {
+            return Answer::Denied(Denial::NoSuchRun(run));
+        };
+        if self.runs[run_ix].status.is_terminal() {
+            return Answer::Denied(Denial::RunEnded(run));
+        }
+        let before = self.runs[run_ix].cancel;
+        if before.is_none_or(|(before, _)| before < level) {
+            let reason = before.map_or(CancelReason::Asked, |(_, reason)| reason);
+            self.emit(out, Event::RunCancelled { run, level, reason });
+        }
+        Answer::Done
+    }
+}

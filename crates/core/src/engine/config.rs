@@ -1,0 +1,61 @@
+//! What an engine is told when it starts to lead; nothing of it changes what an old journal means.
+
+use crate::planted::Bugs;
+use crate::time::Span;
+
+/// Bounds and paces.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Runs that are not sealed.
+    pub runs_max: usize,
+    /// Steps of all runs that are not sealed.
+    pub steps_max: usize,
+    /// Workers known, live or lately lost.
+    pub workers_max: usize,
+    /// Events in one decision. Bulk endings go on in the next one, so that exchanges are served between.
+    pub batch_max: usize,
+    /// New leases in one reply: with its commands it must fit in a message.
+    pub grants_max: usize,
+    /// Leases ahead per slot of a worker, however short its steps are.
+    pub ahead_max: u32,
+    /// How much work a worker may hold ahead for each slot.
+    pub ahead_work: Span,
+    /// How often a worker exchanges at least; `None`: a third of the lease's TTL.
+    pub interval: Option<Span>,
+    /// How long a lost worker is remembered.
+    pub forget_after: Span,
+    /// Planted mistakes, none outside the simulator's hunt.
+    pub bugs: Bugs,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            runs_max: 10_000,
+            steps_max: 4_000_000,
+            workers_max: 20_000,
+            batch_max: 4096,
+            grants_max: 512,
+            ahead_max: 512,
+            ahead_work: Span::millis(50),
+            interval: None,
+            forget_after: Span::hours(1),
+            bugs: Bugs::NONE,
+        }
+    }
+}
+
+/// A step that was passed over this often at a lock has the lock reserved for it when it is free.
+pub(super) const PASSED_OVER_MAX: u32 = 8;
+
+/// A step that waited this long has its locks reserved for it when they are free.
+pub(super) const RESERVE_AFTER: Span = Span::secs(60);
+
+/// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
+pub(super) const ELSEWHERE_PATIENCE: Span = Span::secs(60);
+
+/// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.
+pub(super) const BRAKE_WORKERS: usize = 5;
+
+/// While the brake is on, one worker is given up in each such span.
+pub(super) const BRAKE_PACE: Span = Span::secs(1);

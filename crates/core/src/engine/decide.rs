@@ -1,0 +1,149 @@
+//! Which rule answers a request, and what is done after every one.
+
+use super::event::Event;
+use super::request::{Answer, Decision, Denial, Request};
+use super::state::Engine;
+use super::timer::Timer;
+use crate::id::{Fence, Incarnation, Term, WorkerId};
+use crate::session::{Refusal, Reply, ReplyBody};
+use crate::time::{Span, Time};
+
+/// What a decision gathers while it is being made.
+pub(super) struct Out {
+    pub(super) events: Vec<Event>,
+    pub(super) replies: Vec<Reply>,
+    /// Randomness for jitter, used up bit by bit.
+    luck: u64,
+}
+
+impl Out {
+    /// The next random number (the `SplitMix64` sequence).
+    pub(super) fn luck(&mut self) -> u64 {
+        self.luck = self.luck.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.luck;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl Engine {
+    /// Answers a request at the time `now`. `luck` is any random number; it only spreads retries.
+    ///
+    /// The events have been applied to this engine when it returns: it is ahead of the journal until they are durable.
+    pub fn decide(&mut self, request: Request, now: Time, luck: u64) -> Decision {
+        self.now = self.now.max(now);
+        let mut out = Out {
+            events: Vec::new(),
+            replies: Vec::new(),
+            luck,
+        };
+        let answer = match request {
+            Request::Lead {
+                term,
+                ttl,
+                generation,
+            } => self.lead(&mut out, term, ttl, generation),
+            Request::Register(register) => self.register(&mut out, register),
+            Request::Exchange(exchange) => self.exchange(&mut out, exchange),
+            Request::GuardEnded {
+                worker,
+                incarnation,
+                started,
+            } => self.guard_ended(&mut out, worker, incarnation, &started),
+            Request::Submit(submit) => self.submit(&mut out, submit),
+            Request::Cancel { run, level } => self.cancel(&mut out, run, level),
+            Request::Drain { worker } => self.drain(&mut out, worker),
+            Request::ForceRelease { lock, fence } => self.force_release(&mut out, lock, fence),
+            Request::Seal { run } => self.seal(&mut out, run),
+            Request::Tick => self.tick(&mut out),
+        };
+        self.work_off(&mut out);
+        self.serve_parked(&mut out);
+        if !self.todo.is_empty() || self.board.stirred {
+            self.timers.set(self.now, Timer::Unfinished);
+        }
+        Decision {
+            at: self.now,
+            events: out.events,
+            replies: out.replies,
+            answer,
+        }
+    }
+
+    /// When the engine wants a [`Request::Tick`], if nothing else comes before.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Records a decision and lets it take effect.
+    pub(super) fn emit(&mut self, out: &mut Out, event: Event) {
+        let applied = self.apply(self.now, &event);
+        applied.unwrap_or_else(|error| {
+            panic!("the engine decided what its own state forbids: {error}: {event:?}")
+        });
+        out.events.push(event);
+    }
+
+    /// Whether a decision has grown so large that the rest must wait for the next one.
+    pub(super) fn is_full(&self, out: &Out) -> bool {
+        out.events.len() >= self.config.batch_max
+    }
+
+    pub(super) fn reply(
+        &self,
+        out: &mut Out,
+        to: (WorkerId, Incarnation, crate::id::Seq),
+        body: Result<ReplyBody, Refusal>,
+    ) {
+        let (worker, incarnation, seq) = to;
+        out.replies.push(Reply {
+            worker,
+            incarnation,
+            seq,
+            term: self.term,
+            body,
+        });
+    }
+
+    fn lead(&mut self, out: &mut Out, term: Term, ttl: Span, generation: u16) -> Answer {
+        if term <= self.term {
+            return Answer::Denied(Denial::StaleTerm {
+                asked: term,
+                known: self.term,
+            });
+        }
+        self.emit(
+            out,
+            Event::Led {
+                term,
+                ttl,
+                generation,
+            },
+        );
+        Answer::Done
+    }
+
+    fn drain(&mut self, out: &mut Out, worker: WorkerId) -> Answer {
+        let Some(known) = self.worker_ids.get(&worker).copied() else {
+            return Answer::Denied(Denial::NoSuchWorker(worker));
+        };
+        if !self.workers[known].drained {
+            self.emit(out, Event::WorkerDrained { worker });
+        }
+        Answer::Done
+    }
+
+    fn force_release(&mut self, out: &mut Out, lock: Box<str>, fence: Fence) -> Answer {
+        let held = self
+            .board
+            .lock_ids
+            .get(&lock)
+            .map(|lock| &self.board.locks[*lock].holders);
+        if !held.is_some_and(|holders| holders.contains(&fence)) {
+            return Answer::Denied(Denial::LockNotHeld { lock, fence });
+        }
+        self.emit(out, Event::LockForced { lock, fence });
+        Answer::Done
+    }
+}

@@ -1,0 +1,139 @@
+//! What follows when a lease ends: the step is done, is tried again, or is handed out again.
+
+use super::decide::Out;
+use super::event::{EndedAs, Event, Next};
+use super::lease::Lease;
+use super::state::Engine;
+use crate::outcome::{Outcome, OutcomeKind, StepStatus};
+use crate::plan::{Retry, RetryOn};
+use crate::session::StopReason;
+use crate::time::Span;
+
+impl Engine {
+    /// Ends a lease.
+    pub(super) fn end(&mut self, out: &mut Out, lease_ix: u32, outcome: Outcome, ended: EndedAs) {
+        let next = self.next(out, lease_ix, &outcome, ended);
+        let lease = &self.leases[lease_ix];
+        let (run, step, fence) = (self.runs[lease.run].id, lease.step, lease.fence);
+        self.emit(
+            out,
+            Event::Ended {
+                run,
+                step,
+                fence,
+                outcome,
+                next,
+                ended,
+            },
+        );
+    }
+
+    fn next(&self, out: &mut Out, lease_ix: u32, outcome: &Outcome, ended: EndedAs) -> Next {
+        let lease = &self.leases[lease_ix];
+        match outcome.kind {
+            OutcomeKind::Succeeded => Next::Done(StepStatus::Succeeded),
+            OutcomeKind::Failed => self.retry(out, lease, outcome, StepStatus::Failed),
+            OutcomeKind::TimedOut => self.retry(out, lease, outcome, StepStatus::TimedOut),
+            OutcomeKind::Released | OutcomeKind::Cancelled | OutcomeKind::Lost
+                if lease.stop.is_some() =>
+            {
+                Next::Done(stopped(lease))
+            }
+            OutcomeKind::Released => Next::Again { charged: false },
+            // A worker that cancels on its own has failed the attempt's delivery, not the attempt.
+            OutcomeKind::Cancelled | OutcomeKind::Lost => self.lost(lease, ended),
+        }
+    }
+
+    fn retry(&self, out: &mut Out, lease: &Lease, outcome: &Outcome, end: StepStatus) -> Next {
+        let run = &self.runs[lease.run];
+        let spec = run.spec(lease.step);
+        let state = run.step(lease.step);
+        let stopped = lease.stop.is_some() || run.stops(spec.condition);
+        if stopped || state.attempt > spec.retry.times || !is_worth_retrying(&spec.retry, outcome) {
+            return Next::Done(end);
+        }
+        let wait = backoff(&spec.retry, state.attempt, out.luck());
+        let avoid = spec.retry.elsewhere.then(|| self.workers[lease.worker].id);
+        Next::Retry {
+            at: self.now + wait,
+            avoid,
+        }
+    }
+
+    /// A lost hand-out is repeated while the bound allows. It is free of charge if the worker cannot have started it as
+    /// far as is known, or if a change of leaders came between. Nothing is free for a step that must never be handed
+    /// out twice.
+    fn lost(&self, lease: &Lease, ended: EndedAs) -> Next {
+        let run = &self.runs[lease.run];
+        let spec = run.spec(lease.step);
+        if spec.retry.lost == 0 {
+            return Next::Done(StepStatus::Failed);
+        }
+        if run.stops(spec.condition) {
+            return Next::Done(StepStatus::Cancelled);
+        }
+        let undelivered = lease.is_undelivered(self.workers[lease.worker].peer.seen());
+        let unheard = ended == EndedAs::GivenUp && undelivered;
+        let interrupted = lease.term != self.term || lease.led_since.is_some();
+        let charged = !unheard && !interrupted;
+        if charged && run.step(lease.step).losses >= spec.retry.lost {
+            return Next::Done(StepStatus::Failed);
+        }
+        Next::Again { charged }
+    }
+}
+
+/// The status of a step that was told to stop and did.
+fn stopped(lease: &Lease) -> StepStatus {
+    match lease.stop {
+        Some((_, StopReason::Overdue)) => StepStatus::TimedOut,
+        Some(_) | None => StepStatus::Cancelled,
+    }
+}
+
+fn is_worth_retrying(retry: &Retry, outcome: &Outcome) -> bool {
+    let matches = |on: &RetryOn| match on {
+        RetryOn::Exit(code) => {
+            outcome.kind == OutcomeKind::Failed && outcome.exit_code == Some(*code)
+        }
+        RetryOn::Failed => outcome.kind == OutcomeKind::Failed,
+        RetryOn::TimedOut => outcome.kind == OutcomeKind::TimedOut,
+    };
+    retry.on.is_empty() || retry.on.iter().any(matches)
+}
+
+/// Doubles from attempt to attempt up to the longest wait; between half and all of it, by chance, so that steps that
+/// failed together do not come back together.
+fn backoff(retry: &Retry, attempt: u16, luck: u64) -> Span {
+    let doublings = u32::from(attempt.saturating_sub(1)).min(32);
+    let full = retry
+        .wait_min
+        .times(1_u64 << doublings)
+        .min(retry.wait_max.max(retry.wait_min));
+    let half = full.part(2);
+    half + Span::millis(luck % (full.less(half).as_millis() + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_doubles_to_its_bound_and_never_waits_less_than_half() {
+        let retry = Retry {
+            wait_min: Span::secs(1),
+            wait_max: Span::secs(10),
+            ..Retry::default()
+        };
+        for (attempt, full) in [(1, 1000), (2, 2000), (4, 8000), (5, 10_000), (60, 10_000)] {
+            for luck in [0, 1, 999, u64::MAX] {
+                let wait = backoff(&retry, attempt, luck).as_millis();
+                assert!(
+                    (full / 2..=full).contains(&wait),
+                    "attempt {attempt}: {wait} of {full}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Events: what the engine decided, in the past tense, once.
+//!
+//! An event carries the decision, not the grounds for it: replaying it needs no rule that a later version could change.
+
+use std::sync::Arc;
+
+use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
+use crate::outcome::{Outcome, Output, RunStatus, StepStatus};
+use crate::plan::Plan;
+use crate::requirement::Labels;
+use crate::session::{Home, StopReason};
+use crate::time::{Span, Time};
+
+/// A fact.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A leader took over. Leases that it did not confirm end one TTL later.
+    Led {
+        /// Its term.
+        term: Term,
+        /// How long leases last from now on.
+        ttl: Span,
+        /// The store's generation, in the upper bits of fences.
+        generation: u16,
+    },
+    /// A worker joined, or came back with a new incarnation.
+    WorkerRegistered {
+        /// Which.
+        worker: WorkerId,
+        /// Its name.
+        name: Box<str>,
+        /// This life of it.
+        incarnation: Incarnation,
+        /// What it advertises.
+        labels: Labels,
+        /// Steps at a time.
+        slots: u32,
+        /// Where it lives.
+        home: Home,
+    },
+    /// Nothing was heard of a worker for a TTL.
+    WorkerLost {
+        /// Which.
+        worker: WorkerId,
+    },
+    /// A lost worker was heard again, in the same life.
+    WorkerReturned {
+        /// Which.
+        worker: WorkerId,
+    },
+    /// A worker gets no more leases.
+    WorkerDrained {
+        /// Which.
+        worker: WorkerId,
+    },
+    /// A worker's guard reported that nothing of this life is left.
+    WorkerEnded {
+        /// Which.
+        worker: WorkerId,
+        /// Which life of it.
+        incarnation: Incarnation,
+    },
+    /// A worker lost long ago is no longer kept in mind.
+    WorkerForgotten {
+        /// Which.
+        worker: WorkerId,
+    },
+    /// So many workers vanished at once that they are given up one by one.
+    Braked {
+        /// How many are overdue.
+        late: u32,
+        /// Of how many.
+        of: u32,
+    },
+    /// A run began.
+    RunSubmitted {
+        /// Its id.
+        run: RunId,
+        /// What is to be done.
+        plan: Arc<Plan>,
+        /// How.
+        options: RunOptions,
+        /// Outcomes taken from an earlier run.
+        reused: Vec<Reused>,
+    },
+    /// A run was told to end.
+    RunCancelled {
+        /// Which.
+        run: RunId,
+        /// How hard.
+        level: CancelLevel,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// Every step of a run has ended.
+    RunEnded {
+        /// Which.
+        run: RunId,
+        /// How.
+        status: RunStatus,
+    },
+    /// A run that ended left the engine; its history is in the archive.
+    RunSealed {
+        /// Which.
+        run: RunId,
+    },
+    /// A worker got a lease.
+    Granted {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The how-manieth attempt, from 1.
+        attempt: u16,
+        /// The how-manieth hand-out of this attempt, from 1.
+        delivery: u16,
+        /// To whom.
+        worker: WorkerId,
+        /// The lease's number.
+        fence: Fence,
+        /// The exchange that it answered.
+        seq: Seq,
+    },
+    /// A lease of an earlier term was presented to this leader and goes on.
+    Confirmed {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The lease's number.
+        fence: Fence,
+    },
+    /// A worker said that it had started the step.
+    Started {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The lease's number.
+        fence: Fence,
+    },
+    /// One lease's step is to be stopped, for a reason of its own.
+    StopOrdered {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The lease's number.
+        fence: Fence,
+        /// Why.
+        why: StopReason,
+    },
+    /// A lease ended, and its locks were freed.
+    Ended {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The lease's number.
+        fence: Fence,
+        /// How the attempt ended.
+        outcome: Outcome,
+        /// What follows for the step.
+        next: Next,
+        /// Whether the holder reported it; if not, a report that comes later is late.
+        ended: EndedAs,
+    },
+    /// A step's wait before its next attempt is over.
+    BackoffEnded {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+    },
+    /// A step ended without a lease.
+    StepSettled {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// How and why.
+        settled: Settled,
+    },
+    /// An outcome came after its lease had ended; kept as history.
+    LateOutcome {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The lease's number.
+        fence: Fence,
+        /// What was reported.
+        outcome: Outcome,
+    },
+    /// An operator took a lock away from its holder.
+    LockForced {
+        /// Which lock.
+        lock: Box<str>,
+        /// From which lease.
+        fence: Fence,
+    },
+}
+
+/// How a run is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// The first run of a chain of reruns; idempotency keys are made from it. `None`: this one.
+    pub root: Option<RunId>,
+    /// Whether independent steps go on after a failure.
+    pub keep_going: bool,
+    /// What becomes of a step that no worker could run.
+    pub unplaceable: Unplaceable,
+    /// The longest that the run may take.
+    pub timeout: Option<Span>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            root: None,
+            keep_going: false,
+            unplaceable: Unplaceable::Wait,
+            timeout: None,
+        }
+    }
+}
+
+/// What becomes of a step that no worker could run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unplaceable {
+    /// It waits for one as long as it says (a cluster).
+    Wait,
+    /// It is skipped at once (one machine).
+    Skip,
+    /// It fails at once (one machine, `--no-skip`).
+    Fail,
+}
+
+/// A step whose outcome is taken from an earlier run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reused {
+    /// Which step.
+    pub step: StepIx,
+    /// From which run.
+    pub from: RunId,
+    /// What it hands on.
+    pub output: Output,
+}
+
+/// How hard a run is told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CancelLevel {
+    /// Running steps are stopped politely, `always()` steps still run.
+    Stop,
+    /// Everything is killed and nothing runs any more.
+    Kill,
+}
+
+/// Why a run was told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelReason {
+    /// Somebody asked for it.
+    Asked,
+    /// Its deadline passed.
+    Deadline,
+}
+
+/// Whether a lease ended by its holder's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedAs {
+    /// Its holder reported the outcome.
+    Reported,
+    /// It expired, was forgotten, or its holder's life ended.
+    GivenUp,
+}
+
+/// What follows for a step when its lease has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The step is done, with this status.
+    Done(StepStatus),
+    /// Another attempt, not before this time.
+    Retry {
+        /// When.
+        at: Time,
+        /// Whom to avoid if somebody else can.
+        avoid: Option<WorkerId>,
+    },
+    /// The same attempt is handed out again.
+    Again {
+        /// Whether the hand-out that ended counts against the bound.
+        charged: bool,
+    },
+}
+
+/// How a step ended without a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Its condition asked for a failure and there was none.
+    SkippedByCondition,
+    /// Nobody here can run it.
+    SkippedUnplaceable,
+    /// A need failed.
+    Blocked {
+        /// The step at the root of it.
+        cause: StepIx,
+    },
+    /// Its run was cancelled before it began.
+    CancelledWithRun,
+    /// Another step of its run failed before it began.
+    CancelledByFailure {
+        /// Which.
+        cause: StepIx,
+    },
+    /// A newer run took its place at a lock.
+    Superseded {
+        /// Which run.
+        by: RunId,
+    },
+    /// No worker that could run it came in time.
+    FailedNoWorker,
+    /// Its locks were not free in time.
+    FailedNoLock,
+}
+
+impl Settled {
+    /// The status that a step has afterwards.
+    pub const fn status(&self) -> StepStatus {
+        match self {
+            Self::SkippedByCondition | Self::SkippedUnplaceable => StepStatus::Skipped,
+            Self::Blocked { .. } => StepStatus::Blocked,
+            Self::CancelledWithRun | Self::CancelledByFailure { .. } | Self::Superseded { .. } => {
+                StepStatus::Cancelled
+            }
+            Self::FailedNoWorker | Self::FailedNoLock => StepStatus::Failed,
+        }
+    }
+}

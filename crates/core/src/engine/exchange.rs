@@ -1,0 +1,293 @@
+//! One round trip of a worker: what it reports is judged, what it holds is renewed, what it wants is granted.
+
+use super::decide::Out;
+use super::event::{EndedAs, Event};
+use super::request::Answer;
+use super::run::Spent;
+use super::state::Engine;
+use super::timer::Timer;
+use super::worker::WorkerStatus;
+use crate::id::{Fence, Seq};
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::planted::Bug;
+use crate::session::{
+    Arrival, Exchange, Finished, InFlight, Phase, Refusal, ReplyBody, Stop, StopHow, StopReason,
+    Verdict,
+};
+
+impl Engine {
+    pub(super) fn exchange(&mut self, out: &mut Out, exchange: Exchange) -> Answer {
+        let to = (exchange.worker, exchange.incarnation, exchange.seq);
+        let worker = match self.who(&exchange) {
+            Ok(worker) => worker,
+            Err(refusal) => {
+                self.reply(out, to, Err(refusal));
+                return Answer::Exchanged;
+            }
+        };
+        let arrival = self.workers[worker]
+            .peer
+            .arrive(exchange.seq, exchange.seen);
+        match arrival {
+            Arrival::Old if !self.config.bugs.on(Bug::DelayedExchangeRevokes) => {
+                self.reply(out, to, Err(Refusal::OldSeq));
+                return Answer::Exchanged;
+            }
+            Arrival::Repeat if self.workers[worker].peer.parked().is_some() => {
+                return Answer::Exchanged;
+            }
+            Arrival::New {
+                superseded: Some(parked),
+            } => {
+                self.reply(out, (to.0, to.1, parked), Ok(ReplyBody::default()));
+            }
+            Arrival::New { superseded: None } | Arrival::Repeat | Arrival::Old => {}
+        }
+        self.heard(out, worker);
+        let mut body = self.take_in(out, worker, &exchange);
+        let is_new = matches!(arrival, Arrival::New { .. });
+        self.workers[worker].want = exchange.want;
+        if is_new {
+            self.fill(out, worker, &mut body);
+        }
+        if is_new && body.is_empty() {
+            self.park(worker);
+        } else {
+            body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
+            self.reply(out, to, Ok(body));
+        }
+        Answer::Exchanged
+    }
+
+    fn who(&self, exchange: &Exchange) -> Result<u32, Refusal> {
+        let worker = self
+            .worker_ids
+            .get(&exchange.worker)
+            .copied()
+            .ok_or(Refusal::NotRegistered)?;
+        let it = &self.workers[worker];
+        if exchange.incarnation > it.incarnation {
+            return Err(Refusal::NotRegistered);
+        }
+        if exchange.incarnation < it.incarnation {
+            return Err(Refusal::Superseded);
+        }
+        if it.status == WorkerStatus::Ended {
+            return Err(Refusal::Ended);
+        }
+        Ok(worker)
+    }
+
+    fn heard(&mut self, out: &mut Out, worker: u32) {
+        self.workers[worker].contact = self.now;
+        if self.workers[worker].status == WorkerStatus::Lost {
+            let id = self.workers[worker].id;
+            self.emit(out, Event::WorkerReturned { worker: id });
+        }
+    }
+
+    /// Judges, renews and resends, and says so in the body of the reply.
+    fn take_in(&mut self, out: &mut Out, worker: u32, exchange: &Exchange) -> ReplyBody {
+        let mut body = ReplyBody::default();
+        for finished in &exchange.finished {
+            body.verdicts
+                .push((finished.lease.fence, self.judge(out, worker, finished)));
+        }
+        for listed in &exchange.in_flight {
+            self.present(out, worker, listed, exchange.seq, &mut body);
+        }
+        self.review(out, worker, exchange.seq, &mut body);
+        body
+    }
+
+    /// Accepts an outcome if its lease is open and this worker's. The answer to a repeated report is the one that was
+    /// given before.
+    pub(super) fn judge(&mut self, out: &mut Out, worker: u32, finished: &Finished) -> Verdict {
+        let at = finished.lease;
+        if let Some(lease) = self.acceptable(worker, finished) {
+            if let Some(ran) = finished.ran {
+                self.workers[worker].learn(ran);
+            }
+            let mut outcome = finished.outcome.clone();
+            if !outcome.output.fits() {
+                outcome = Outcome {
+                    exit_code: outcome.exit_code,
+                    ..Outcome::plain(OutcomeKind::Failed)
+                };
+            }
+            self.end(out, lease, outcome, EndedAs::Reported);
+            return Verdict::Accepted;
+        }
+        let known = self.run_ids.get(&at.run).map(|run| &self.runs[*run]);
+        let forgets = self.config.bugs.on(Bug::ReplyCacheLost) && self.led_at > self.now - self.ttl;
+        let is_end = known.is_some_and(|run| {
+            let step = run.steps.get(at.step.0 as usize);
+            step.is_some_and(|step| step.fence == at.fence && step.status.is_terminal())
+        });
+        match known.and_then(|run| run.spent.get(&at.fence)) {
+            Some(Spent::Reported) if !forgets => Verdict::Accepted,
+            None if is_end && !forgets => Verdict::Accepted,
+            Some(Spent::Reported | Spent::Late) => Verdict::Stale,
+            Some(Spent::GivenUp) | None => {
+                let (run, step, fence) = (at.run, at.step, at.fence);
+                if finished.outcome.kind != OutcomeKind::Released {
+                    let outcome = finished.outcome.clone();
+                    self.emit(
+                        out,
+                        Event::LateOutcome {
+                            run,
+                            step,
+                            fence,
+                            outcome,
+                        },
+                    );
+                }
+                Verdict::Stale
+            }
+        }
+    }
+
+    fn acceptable(&self, worker: u32, finished: &Finished) -> Option<u32> {
+        let at = finished.lease;
+        if self.config.bugs.on(Bug::NoFenceCheck) {
+            let run = &self.runs[*self.run_ids.get(&at.run)?];
+            let lease = run.steps.get(at.step.0 as usize)?.lease;
+            return self.leases.get(lease).map(|_| lease);
+        }
+        let lease = self.lease_of(at.run, at.step, at.fence)?;
+        (self.leases[lease].worker == worker).then_some(lease)
+    }
+
+    /// A lease that the worker lists: it goes on, or must stop.
+    fn present(
+        &mut self,
+        out: &mut Out,
+        worker: u32,
+        listed: &InFlight,
+        seq: Seq,
+        body: &mut ReplyBody,
+    ) {
+        let at = listed.lease;
+        let lease = self
+            .lease_of(at.run, at.step, at.fence)
+            .filter(|lease| self.leases[*lease].worker == worker);
+        let Some(lease) = lease else {
+            body.stops.push(Stop {
+                fence: at.fence,
+                how: StopHow::Kill,
+                why: StopReason::Stale,
+            });
+            return;
+        };
+        self.leases[lease].heard = seq;
+        self.confirm(out, lease);
+        if listed.phase == Phase::Started {
+            self.leases[lease].asked_back = false;
+            if self.leases[lease].started_at.is_none() {
+                self.emit(
+                    out,
+                    Event::Started {
+                        run: at.run,
+                        step: at.step,
+                        fence: at.fence,
+                    },
+                );
+            }
+        }
+        body.stops.extend(self.stop_of(lease));
+        if self.leases[lease].asked_back {
+            body.take_back.push(at.fence);
+        }
+    }
+
+    fn confirm(&mut self, out: &mut Out, lease: u32) {
+        let it = &self.leases[lease];
+        if it.term != self.term {
+            let run = self.runs[it.run].id;
+            self.emit(
+                out,
+                Event::Confirmed {
+                    run,
+                    step: it.step,
+                    fence: it.fence,
+                },
+            );
+        }
+    }
+
+    fn stop_of(&self, lease: u32) -> Option<Stop> {
+        let lease = &self.leases[lease];
+        lease.stop.map(|(how, why)| Stop {
+            fence: lease.fence,
+            how,
+            why,
+        })
+    }
+
+    /// Leases that the worker does not list: what it cannot know yet is sent again, what it should know is forgotten.
+    fn review(&mut self, out: &mut Out, worker: u32, seq: Seq, body: &mut ReplyBody) {
+        let seen = self.workers[worker].peer.seen();
+        let unlisted = self.workers[worker]
+            .leases
+            .iter()
+            .filter(|lease| self.leases[**lease].heard != seq);
+        let mut unlisted: Vec<u32> = unlisted.copied().collect();
+        unlisted.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        for lease in unlisted {
+            if self.config.bugs.on(Bug::LostReplyForgetsGrant) {
+                continue;
+            }
+            if !self.leases[lease].is_undelivered(seen) {
+                self.end(
+                    out,
+                    lease,
+                    Outcome::plain(OutcomeKind::Lost),
+                    EndedAs::GivenUp,
+                );
+            } else if self.leases[lease].stop.is_none() {
+                self.confirm(out, lease);
+                body.grants.push(self.grant_message(lease));
+            }
+        }
+    }
+
+    /// Keeps the exchange open until there is something to say, or it is time for the next.
+    fn park(&mut self, worker: u32) {
+        let until = self.now + self.interval();
+        self.workers[worker].peer.park();
+        self.workers[worker].park_until = until;
+        self.timers.set(until, Timer::Parked(worker));
+    }
+
+    /// Answers a parked exchange.
+    pub(super) fn unpark(&mut self, out: &mut Out, worker: u32, mut body: ReplyBody) {
+        let it = &mut self.workers[worker];
+        let (id, incarnation) = (it.id, it.incarnation);
+        let Some(seq) = it.peer.unpark() else { return };
+        self.timers
+            .clear(self.workers[worker].park_until, Timer::Parked(worker));
+        body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
+        self.reply(out, (id, incarnation, seq), Ok(body));
+    }
+
+    /// What a worker must be told of leases that it holds: stops, and what is wanted back.
+    pub(super) fn orders(&self, worker: u32) -> ReplyBody {
+        let mut leases = self.workers[worker].leases.clone();
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        let back = |lease: &&u32| self.leases[**lease].asked_back;
+        let take_back: Vec<Fence> = leases
+            .iter()
+            .filter(back)
+            .map(|lease| self.leases[*lease].fence)
+            .collect();
+        let stops = leases
+            .iter()
+            .filter_map(|lease| self.stop_of(*lease))
+            .collect();
+        ReplyBody {
+            stops,
+            take_back,
+            ..ReplyBody::default()
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! How work flows through a run: what becomes ready when something ends, and what no longer may.
+
+use super::event::Unplaceable;
+use super::lane::{Queued, StoppedBy};
+use super::run::NONE;
+use super::state::{Engine, Todo};
+use super::timer::Timer;
+use super::transition::{Change, IllegalChange};
+use crate::id::StepIx;
+use crate::outcome::StepStatus;
+use crate::plan::{Condition, OnFailure};
+use crate::planted::Bug;
+use crate::session::{StopHow, StopReason};
+
+impl Engine {
+    /// Follows from a node's end: dependents wait for one need less, and joins end with their last cell.
+    pub(super) fn node_ended(&mut self, run_ix: u32, node: StepIx) -> Result<(), IllegalChange> {
+        self.note_failure(run_ix, node);
+        let plan = self.runs[run_ix].plan.clone();
+        let mut ended = vec![node];
+        while let Some(node) = ended.pop() {
+            self.runs[run_ix].open -= 1;
+            let state = self.runs[run_ix].step(node);
+            if self.config.bugs.on(Bug::BlockedCascadeMissed) && state.status == StepStatus::Blocked
+            {
+                continue;
+            }
+            let fails = state.status.fails_dependents() && !self.is_ignored(run_ix, node);
+            let cause = state.cause().unwrap_or(node);
+            for edge in plan.dependents(node) {
+                let cause = (fails && edge.is_required()).then_some(cause);
+                if self.need_ended(run_ix, edge.step(), cause)? {
+                    ended.push(edge.step());
+                }
+            }
+        }
+        if self.runs[run_ix].open == 0 {
+            self.todo.push_back(Todo::Finish(run_ix));
+        }
+        Ok(())
+    }
+
+    /// A failure whose step says so is no failure to anybody else.
+    fn is_ignored(&self, run_ix: u32, node: StepIx) -> bool {
+        let run = &self.runs[run_ix];
+        let ignores = run
+            .plan
+            .spec(node)
+            .is_some_and(|spec| spec.on_failure == OnFailure::Ignore);
+        ignores
+            && matches!(
+                run.step(node).status,
+                StepStatus::Failed | StepStatus::TimedOut
+            )
+    }
+
+    /// The first failure of a run stops it, unless it is to keep going.
+    fn note_failure(&mut self, run_ix: u32, node: StepIx) {
+        let failed = matches!(
+            self.runs[run_ix].step(node).status,
+            StepStatus::Failed | StepStatus::TimedOut
+        );
+        if !failed || self.is_ignored(run_ix, node) || self.runs[run_ix].failed.is_some() {
+            return;
+        }
+        self.runs[run_ix].failed = Some(node);
+        if !self.runs[run_ix].options.keep_going {
+            self.stop_run(run_ix);
+        }
+    }
+
+    /// One need of a node has ended. True if the node is a join and has ended with it.
+    pub(super) fn need_ended(
+        &mut self,
+        run_ix: u32,
+        node: StepIx,
+        cause: Option<StepIx>,
+    ) -> Result<bool, IllegalChange> {
+        let run = &mut self.runs[run_ix];
+        let condition = run.plan.spec(node).map(|spec| spec.condition);
+        let state = run.step_mut(node);
+        state.remaining = state.remaining.saturating_sub(1);
+        if let (Some(cause), NONE) = (cause, state.cause) {
+            state.cause = cause.0;
+        }
+        if state.status != StepStatus::Waiting {
+            return Ok(false);
+        }
+        let (done, failed) = (state.remaining == 0, state.cause != NONE);
+        let Some(condition) = condition else {
+            // A join has no lease and no choice: its end follows from its cells and is no event of its own.
+            if done {
+                state.status = if failed {
+                    StepStatus::Blocked
+                } else {
+                    StepStatus::Succeeded
+                };
+            }
+            return Ok(done);
+        };
+        match (condition, done, failed) {
+            (Condition::Success, _, true) | (Condition::Failure, true, false) => {
+                self.settle_later(run_ix, node);
+            }
+            (Condition::Success, true, false)
+            | (Condition::Failure, true, true)
+            | (Condition::Always, true, _) => {
+                self.make_ready(run_ix, node)?;
+            }
+            (Condition::Success | Condition::Failure | Condition::Always, false, _) => {}
+        }
+        Ok(false)
+    }
+
+    /// A step waits for nothing but a worker now.
+    pub(super) fn make_ready(&mut self, run_ix: u32, step: StepIx) -> Result<(), IllegalChange> {
+        let now = self.now;
+        let state = self.runs[run_ix].step_mut(step);
+        state.change(Change::MadeReady)?;
+        state.since = now;
+        self.enqueue(run_ix, step);
+        Ok(())
+    }
+
+    /// Puts a ready step into its lane, or on the list of those that end without a lease.
+    pub(super) fn enqueue(&mut self, run_ix: u32, step: StepIx) {
+        let run = &self.runs[run_ix];
+        if run.stops(run.spec(step).condition) {
+            return self.settle_later(run_ix, step);
+        }
+        let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
+        let mut lane = run.lanes[spec_ix as usize];
+        let class = self.board.lanes[lane].key.class;
+        if run.options.unplaceable != Unplaceable::Wait && self.board.classes[class].workers == 0 {
+            return self.settle_later(run_ix, step);
+        }
+        if let Some(avoid) = run
+            .avoid
+            .get(&step)
+            .and_then(|id| self.worker_ids.get(id))
+            .copied()
+        {
+            let key = self.lane_key(run_ix, spec_ix, Some(avoid));
+            lane = self.board.use_lane(key);
+        } else {
+            self.runs[run_ix].avoid.remove(&step);
+        }
+        let place = self.place(run_ix, step, lane);
+        let since = self.runs[run_ix].step(step).since;
+        self.board.push(lane, place, Queued { step, since });
+        self.watch_lane(lane, since);
+        if self.board.lanes[lane].cancels_older() {
+            self.todo.push_back(Todo::Supersede(run_ix, step));
+        }
+    }
+
+    /// Takes a step out of its lane.
+    pub(super) fn dequeue(&mut self, run_ix: u32, step: StepIx) -> u32 {
+        let run = &self.runs[run_ix];
+        let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
+        let mut lane = run.lanes[spec_ix as usize];
+        let avoid = run
+            .avoid
+            .get(&step)
+            .and_then(|id| self.worker_ids.get(id))
+            .copied();
+        if let Some(avoid) = avoid {
+            let key = self.lane_key(run_ix, spec_ix, Some(avoid));
+            lane = self.board.use_lane(key);
+            self.board.leave_lane(lane);
+        }
+        let place = self.place(run_ix, step, lane);
+        self.board.remove(lane, place, step, self.now);
+        lane
+    }
+
+    /// Drops the claim on a lane that only a retried step used.
+    pub(super) fn leave_avoiding_lane(&mut self, run_ix: u32, step: StepIx, lane: u32) {
+        if self.runs[run_ix].avoid.remove(&step).is_some()
+            && self.board.lanes[lane].key.avoid.is_some()
+        {
+            self.board.leave_lane(lane);
+        }
+    }
+
+    pub(super) fn settle_later(&mut self, run_ix: u32, step: StepIx) {
+        let state = self.runs[run_ix].step_mut(step);
+        if !state.settling {
+            state.settling = true;
+            self.todo.push_back(Todo::Settle(run_ix, step));
+        }
+    }
+
+    /// Keeps what may no longer begin from beginning, orders what runs to stop, and notes that the rest has to end.
+    pub(super) fn stop_run(&mut self, run_ix: u32) {
+        self.runs[run_ix].stop_cursor = 0;
+        self.todo.push_back(Todo::Stop(run_ix));
+        for lane in self.runs[run_ix].lanes.clone() {
+            let condition = match self.board.lanes[lane].key.stopped_by {
+                StoppedBy::Failure => Condition::Success,
+                StoppedBy::Cancel => Condition::Failure,
+                StoppedBy::Kill => Condition::Always,
+            };
+            if self.runs[run_ix].stops(condition) {
+                self.board.purge(lane, run_ix, self.now);
+            }
+        }
+        for lease in self.runs[run_ix].leases.clone() {
+            self.stop_lease(lease);
+        }
+    }
+
+    fn stop_lease(&mut self, lease_ix: u32) {
+        let lease = &self.leases[lease_ix];
+        let run = &self.runs[lease.run];
+        if !run.stops(run.spec(lease.step).condition) {
+            return;
+        }
+        let stop = match run.cancel {
+            Some((super::event::CancelLevel::Kill, _)) => (StopHow::Kill, StopReason::RunCancelled),
+            Some((super::event::CancelLevel::Stop, _)) => (StopHow::Term, StopReason::RunCancelled),
+            None => (StopHow::Term, StopReason::FailFast),
+        };
+        self.order_stop(lease_ix, stop);
+    }
+
+    /// Notes that a lease's step must stop; its worker is told with the next reply.
+    pub(super) fn order_stop(&mut self, lease_ix: u32, stop: (StopHow, StopReason)) {
+        let lease = &mut self.leases[lease_ix];
+        if lease.stop.is_some_and(|before| before.0 >= stop.0) {
+            return;
+        }
+        lease.stop = Some(stop);
+        self.notify.insert(lease.worker);
+        if self.config.bugs.on(Bug::LockFreedEarly) {
+            let (fence, locks) = (lease.fence, lease.locks.clone());
+            self.board
+                .free(locks.as_deref().unwrap_or(&[]), fence, self.now);
+        }
+    }
+
+    /// Makes sure that a lane's waits are looked at in time.
+    pub(super) fn watch_lane(&mut self, lane_ix: u32, since: crate::time::Time) {
+        let lane = &self.board.lanes[lane_ix];
+        let unserved = self.board.classes[lane.key.class].workers == 0;
+        let worker = unserved.then(|| {
+            since.max(self.board.classes[lane.key.class].empty_since) + lane.key.wait_for_worker
+        });
+        let lock = lane.locks.is_some().then(|| since + lane.key.wait_for_lock);
+        let Some(at) = worker.into_iter().chain(lock).min() else {
+            return;
+        };
+        if lane.timer.is_none_or(|set| at < set) {
+            if let Some(set) = lane.timer {
+                self.timers.clear(set, Timer::Lane(lane_ix));
+            }
+            self.board.lanes[lane_ix].timer = Some(at);
+            self.timers.set(at, Timer::Lane(lane_ix));
+        }
+    }
+
+    /// Nobody serves a class any more: its lanes' waits count from now.
+    pub(super) fn watch_class(&mut self, class: u32) {
+        for lane in self.board.classes[class].lanes.clone() {
+            if !self.board.lanes[lane].is_empty() {
+                self.watch_lane(lane, self.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Which step goes to which worker.
+
+use super::config::ELSEWHERE_PATIENCE;
+use super::decide::Out;
+use super::event::Event;
+use super::lane::{Place, Queued, Rank};
+use super::state::Engine;
+use super::worker::WorkerStatus;
+use crate::id::Fence;
+use crate::planted::Bug;
+use crate::session::{Grant, LeaseRef, ReplyBody};
+
+/// Whether a step may be leased before a slot is free for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Only into free slots.
+    Slots,
+    /// Also ahead of them.
+    Ahead,
+}
+
+impl Engine {
+    /// Gives a worker what it wants and may have, in answer to its newest exchange.
+    pub(super) fn fill(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody) {
+        let mut left = self
+            .room(worker)
+            .min(self.config.grants_max.saturating_sub(body.grants.len()));
+        while left > 0 && !self.is_full(out) {
+            let Some(grant) = self.grant_one(out, worker, Reach::Ahead) else {
+                break;
+            };
+            body.grants.push(grant);
+            left -= 1;
+        }
+        if self.is_full(out) {
+            self.board.stirred = true;
+        }
+        self.ask_back(worker);
+    }
+
+    /// How many more leases a worker may get now.
+    fn room(&self, worker: u32) -> usize {
+        let it = &self.workers[worker];
+        if it.status != WorkerStatus::Online {
+            return 0;
+        }
+        let capacity = it.capacity(self.config.ahead_work, self.config.ahead_max);
+        it.want.min(capacity.saturating_sub(self.held(worker))) as usize
+    }
+
+    /// How many leases count against a worker's slots: all that are open, delivered or not.
+    fn held(&self, worker: u32) -> u32 {
+        let it = &self.workers[worker];
+        if self.config.bugs.on(Bug::UndeliveredOverfillSlots) {
+            let delivered = |lease: &&u32| !self.leases[**lease].is_undelivered(it.peer.seen());
+            return it.leases.iter().filter(delivered).count() as u32;
+        }
+        it.open()
+    }
+
+    /// Grants the best step that the worker may have.
+    fn grant_one(&mut self, out: &mut Out, worker: u32, reach: Reach) -> Option<Grant> {
+        let free_slot = self.held(worker) < self.workers[worker].slots;
+        if !free_slot && reach == Reach::Slots {
+            return None;
+        }
+        let (lane, place, queued) = self.best_for(worker)?;
+        // A step that cannot be leased ahead and comes next is waited for: leasing past it would keep it waiting for
+        // ever on a worker that is never idle.
+        if !free_slot && !self.board.lanes[lane].key.ahead {
+            return None;
+        }
+        let run = &self.runs[place.run];
+        let state = run.step(queued.step);
+        let event = Event::Granted {
+            run: run.id,
+            step: queued.step,
+            attempt: state.attempt,
+            delivery: state.delivery + 1,
+            worker: self.workers[worker].id,
+            fence: Fence::new(self.generation, self.fences + 1),
+            seq: self.workers[worker].peer.last(),
+        };
+        self.emit(out, event);
+        let lease = self.runs[place.run].step(queued.step).lease;
+        Some(self.grant_message(lease))
+    }
+
+    /// The head of the best open lane among the classes that the worker serves.
+    fn best_for(&mut self, worker: u32) -> Option<(u32, Place, Queued)> {
+        let mut best: Option<((i64, std::cmp::Reverse<u32>, u32, u64), u32)> = None;
+        for at in 0..self.workers[worker].classes.len() {
+            let class = self.workers[worker].classes[at];
+            let Some((rank, lane)) = self.open_lane(worker, class) else {
+                continue;
+            };
+            let scarcity = self.board.classes[class].workers;
+            let key = (rank.bucket, rank.weight, scarcity, rank.order);
+            if best.is_none_or(|(found, _)| key < found) {
+                best = Some((key, lane));
+            }
+        }
+        let (_, lane) = best?;
+        let (place, queued) = self.board.lanes[lane].head()?;
+        Some((lane, place, queued))
+    }
+
+    /// The first open lane of a class that takes this worker.
+    fn open_lane(&mut self, worker: u32, class: u32) -> Option<(Rank, u32)> {
+        loop {
+            let mut listed = self.board.classes[class].open.iter().copied();
+            let (rank, lane) = listed.find(|(_, lane)| self.lane_takes(worker, *lane))?;
+            // Reservations come with time alone; a lane found closed by one is looked at again when its locks change.
+            if self.board.lanes[lane].locks.is_none() || self.board.may_take(lane, self.now) {
+                return Some((rank, lane));
+            }
+            self.board.refresh(lane, self.now);
+        }
+    }
+
+    fn lane_takes(&self, worker: u32, lane: u32) -> bool {
+        let lane = &self.board.lanes[lane];
+        if let Some((run, spec, limit)) = lane.key.group
+            && self.workers[worker]
+                .groups
+                .get(&(run, spec))
+                .is_some_and(|open| *open >= limit)
+        {
+            return false;
+        }
+        if lane.key.avoid != Some(worker) {
+            return true;
+        }
+        let waited = lane
+            .head()
+            .is_some_and(|(_, head)| self.now.since(head.since) >= ELSEWHERE_PATIENCE);
+        waited || self.board.classes[lane.key.class].workers < 2
+    }
+
+    pub(super) fn grant_message(&self, lease: u32) -> Grant {
+        let lease = &self.leases[lease];
+        let run = &self.runs[lease.run];
+        let spec = run.spec(lease.step);
+        Grant {
+            lease: LeaseRef {
+                fence: lease.fence,
+                run: run.id,
+                step: lease.step,
+                attempt: lease.attempt,
+            },
+            work: run.plan.work(lease.step),
+            timeout: spec.timeout,
+            kill_grace: spec.kill_grace,
+            stops_on_lost_contact: spec.stops_on_lost_contact(),
+        }
+    }
+
+    /// Answers parked exchanges that have something to carry: orders first, then whatever has become ready, spread
+    /// evenly over free slots and only then ahead of them.
+    pub(super) fn serve_parked(&mut self, out: &mut Out) {
+        for worker in std::mem::take(&mut self.notify) {
+            if self
+                .workers
+                .get(worker)
+                .is_some_and(|it| it.peer.parked().is_some())
+            {
+                let body = self.orders(worker);
+                if !body.is_empty() {
+                    self.unpark(out, worker, body);
+                }
+            }
+        }
+        if !std::mem::take(&mut self.board.stirred) {
+            return;
+        }
+        let parked = self
+            .workers
+            .iter()
+            .filter(|(_, it)| it.peer.parked().is_some() && it.want > 0);
+        let mut waiting: Vec<(u32, u32, ReplyBody)> = parked
+            .map(|(worker, it)| {
+                (
+                    it.open() * 1000 / it.slots.max(1),
+                    worker,
+                    ReplyBody::default(),
+                )
+            })
+            .collect();
+        waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));
+        for reach in [Reach::Slots, Reach::Ahead] {
+            self.spread(out, &mut waiting, reach);
+        }
+        for (_, worker, body) in waiting {
+            if !body.grants.is_empty() && !self.config.bugs.on(Bug::SupersededPollDropsGrants) {
+                self.unpark(out, worker, body);
+            }
+        }
+        self.board.stirred |= self.is_full(out);
+    }
+
+    /// Gives each waiting worker one step a round, until nobody can have more.
+    fn spread(&mut self, out: &mut Out, waiting: &mut [(u32, u32, ReplyBody)], reach: Reach) {
+        let mut hopeful: Vec<usize> = (0..waiting.len()).collect();
+        while !hopeful.is_empty() {
+            let mut served = Vec::new();
+            for at in hopeful {
+                let (_, worker, body) = &mut waiting[at];
+                if self.is_full(out)
+                    || self.room(*worker) == 0
+                    || body.grants.len() >= self.config.grants_max
+                {
+                    continue;
+                }
+                if let Some(grant) = self.grant_one(out, *worker, reach) {
+                    body.grants.push(grant);
+                    served.push(at);
+                }
+            }
+            hopeful = served;
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Lanes: queues of ready steps that are alike in everything that placement asks.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::id::StepIx;
+use crate::plan::LockOrder;
+use crate::time::{Span, Time};
+
+/// Waiting this long is worth one point of priority.
+pub const AGING: Span = Span::mins(1);
+
+/// What steps of one lane have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LaneKey {
+    pub(super) class: u32,
+    pub(super) locks: Vec<(u32, LockOrder)>,
+    /// Run, spec and limit, where a worker may run only so many of them at a time.
+    pub(super) group: Option<(u32, u32, u32)>,
+    /// A worker to avoid if another can.
+    pub(super) avoid: Option<u32>,
+    /// Whether its steps may be leased ahead.
+    pub(super) ahead: bool,
+    /// What keeps its steps from beginning.
+    pub(super) stopped_by: StoppedBy,
+    pub(super) wait_for_worker: Span,
+    pub(super) wait_for_lock: Span,
+}
+
+/// What keeps a ready step from beginning once it has happened to its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum StoppedBy {
+    /// A failure, or more.
+    Failure,
+    /// A cancellation, or more.
+    Cancel,
+    /// Only the harder cancellation.
+    Kill,
+}
+
+/// Who goes first among heads of lanes: greatest priority counting the wait, then what most hangs on, then the older
+/// run.
+///
+/// Priority grows by one per [`AGING`], for all alike, so the order of two steps never changes while they wait: the
+/// bucket is the minute in which a step of priority 0 would have had to become ready to stand equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    pub(super) bucket: i64,
+    pub(super) weight: Reverse<u32>,
+    pub(super) order: u64,
+}
+
+impl Rank {
+    pub(super) fn bucket(since: Time, priority: i32, aging: bool) -> i64 {
+        if !aging {
+            return -i64::from(priority);
+        }
+        let minute = AGING.as_millis().cast_signed();
+        since.as_millis().cast_signed().div_euclid(minute) - i64::from(priority)
+    }
+}
+
+/// Where a step stands in its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// Newest run first where the lane's locks say so; otherwise zero.
+    newest: i64,
+    pub(super) rank: Rank,
+    pub(super) run: u32,
+}
+
+/// A ready step in its lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    pub(super) step: StepIx,
+    pub(super) since: Time,
+}
+
+/// Ready steps that are alike, best first; steps of one run and rank in the order in which they became ready.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    pub(super) key: LaneKey,
+    pub(super) locks: Option<Arc<[u32]>>,
+    queue: BTreeMap<Place, VecDeque<Queued>>,
+    /// How often a worse step took one of its locks while its head waited.
+    pub(super) passed: u32,
+    /// Under which rank its class lists it as open.
+    pub(super) listed: Option<Rank>,
+    /// Runs that use it.
+    pub(super) users: u32,
+    /// When its waits are looked at next.
+    pub(super) timer: Option<Time>,
+}
+
+impl Lane {
+    pub(super) fn new(key: LaneKey) -> Self {
+        let locks: Arc<[u32]> = key.locks.iter().map(|(lock, _)| *lock).collect();
+        let locks = (!locks.is_empty()).then_some(locks);
+        Self {
+            key,
+            locks,
+            queue: BTreeMap::new(),
+            passed: 0,
+            listed: None,
+            users: 0,
+            timer: None,
+        }
+    }
+
+    pub(super) fn place(&self, rank: Rank, run: u32) -> Place {
+        let newest_first = self
+            .key
+            .locks
+            .iter()
+            .any(|(_, order)| *order != LockOrder::Fifo);
+        Place {
+            newest: if newest_first {
+                -rank.order.cast_signed()
+            } else {
+                0
+            },
+            rank,
+            run,
+        }
+    }
+
+    pub(super) fn push(&mut self, place: Place, queued: Queued) {
+        self.queue.entry(place).or_default().push_back(queued);
+    }
+
+    /// Takes a step out, wherever it stands.
+    pub(super) fn remove(&mut self, place: Place, step: StepIx) -> bool {
+        let Some(line) = self.queue.get_mut(&place) else {
+            return false;
+        };
+        let Some(at) = line.iter().position(|queued| queued.step == step) else {
+            return false;
+        };
+        line.remove(at);
+        if line.is_empty() {
+            self.queue.remove(&place);
+        }
+        true
+    }
+
+    /// Takes out every step of a run.
+    pub(super) fn purge(&mut self, run: u32) {
+        self.queue.retain(|place, _| place.run != run);
+    }
+
+    pub(super) fn head(&self) -> Option<(Place, Queued)> {
+        let (place, line) = self.queue.first_key_value()?;
+        Some((*place, *line.front()?))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.values().map(VecDeque::len).sum()
+    }
+
+    /// The longest waiting step of each line.
+    pub(super) fn fronts(&self) -> impl Iterator<Item = (Place, Queued)> {
+        self.queue
+            .iter()
+            .filter_map(|(place, line)| Some((*place, *line.front()?)))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, Queued)> {
+        self.queue
+            .iter()
+            .flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
+    }
+
+    pub(super) fn cancels_older(&self) -> bool {
+        self.key
+            .locks
+            .iter()
+            .any(|(_, order)| *order == LockOrder::CancelOlder)
+    }
+}

@@ -1,0 +1,55 @@
+//! An open lease.
+
+use std::sync::Arc;
+
+use crate::id::{Fence, Seq, StepIx, Term};
+use crate::session::{StopHow, StopReason};
+use crate::time::{Span, Time};
+
+/// The right of one worker to execute one step for a while, until it ends.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    pub(super) fence: Fence,
+    pub(super) run: u32,
+    pub(super) step: StepIx,
+    pub(super) attempt: u16,
+    pub(super) delivery: u16,
+    pub(super) worker: u32,
+    /// The exchange that it answered.
+    pub(super) seq: Seq,
+    /// The term that granted or last confirmed it.
+    pub(super) term: Term,
+    /// When that was.
+    pub(super) since: Time,
+    pub(super) ttl: Span,
+    /// The first takeover after `since`: without a confirmation it ends one TTL later.
+    pub(super) led_since: Option<Time>,
+    pub(super) started_at: Option<Time>,
+    pub(super) stop: Option<(StopHow, StopReason)>,
+    /// Locks that it holds.
+    pub(super) locks: Option<Arc<[u32]>>,
+    /// Where it stands in its worker's and its run's lists.
+    pub(super) at_worker: u32,
+    pub(super) at_run: u32,
+    /// Volatile: when it ends if it is no longer to be renewed.
+    pub(super) frozen: Option<Time>,
+    /// Volatile: whether its worker was asked to give it back.
+    pub(super) asked_back: bool,
+    /// Volatile: the newest exchange that listed it.
+    pub(super) heard: Seq,
+}
+
+impl Lease {
+    /// Whether it was granted in answer to an exchange whose reply the worker has not processed.
+    pub(super) fn is_undelivered(&self, seen: Seq) -> bool {
+        self.seq > seen
+    }
+
+    /// When it ends unless it is renewed; `contact` is when its worker was last heard under this leader.
+    pub(super) fn expires(&self, contact: Time) -> Time {
+        if let Some(frozen) = self.frozen {
+            return frozen;
+        }
+        self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl
+    }
+}

@@ -1,0 +1,60 @@
+//! Locks: named exclusion with slots, held by leases, global to the cluster.
+
+use std::collections::BTreeMap;
+
+use crate::id::Fence;
+
+/// A lock that some active run names.
+#[derive(Clone, Debug)]
+pub(super) struct Lock {
+    pub(super) name: Box<str>,
+    pub(super) holders: Vec<Fence>,
+    /// How many active runs declare how many slots.
+    declared: BTreeMap<u32, u32>,
+    /// Lanes whose steps take it.
+    pub(super) lanes: Vec<u32>,
+}
+
+impl Lock {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            holders: Vec::new(),
+            declared: BTreeMap::new(),
+            lanes: Vec::new(),
+        }
+    }
+
+    /// The smallest number of slots that an active run declares.
+    pub(super) fn slots(&self) -> u32 {
+        self.declared
+            .first_key_value()
+            .map_or(1, |(slots, _)| *slots)
+    }
+
+    pub(super) fn free(&self) -> u32 {
+        let held = u32::try_from(self.holders.len()).unwrap_or(u32::MAX);
+        self.slots().saturating_sub(held)
+    }
+
+    pub(super) fn declare(&mut self, slots: u32) {
+        *self.declared.entry(slots).or_insert(0) += 1;
+    }
+
+    /// Takes a declaration back. True if no run names the lock any more.
+    pub(super) fn withdraw(&mut self, slots: u32) -> bool {
+        if let Some(count) = self.declared.get_mut(&slots) {
+            *count -= 1;
+            if *count == 0 {
+                self.declared.remove(&slots);
+            }
+        }
+        self.declared.is_empty()
+    }
+
+    pub(super) fn release(&mut self, fence: Fence) -> bool {
+        let before = self.holders.len();
+        self.holders.retain(|holder| *holder != fence);
+        self.holders.len() < before
+    }
+}

@@ -1,0 +1,60 @@
+//! The engine: the pure state machine that makes every scheduling decision.
+//!
+//! [`Engine::decide`] takes a request and the time, and returns events and replies. The events have been applied to
+//! this engine already; a leader makes them durable before it lets the replies go. [`Engine::apply`] folds events read
+//! from a journal into the same state. What is *not* in the journal (renewals, parked exchanges, what was learned about
+//! durations) is called volatile: a new leader starts without it and the rules of leases make up for that.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | `decide` | which rule answers a request; what is done after every request |
+//! | `submit`, `cancel`, `register`, `exchange`, `sweep` | one request each |
+//! | `grant`, `give_back` | which step goes to which worker; which lease is asked back |
+//! | `ending` | what follows when a lease ends: done, retry or another hand-out |
+//! | `settle` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
+//! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
+//! | `transition` | the one table of a step's life |
+//! | `board`, `lane`, `class`, `lock` | who waits for what |
+//! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
+
+mod apply;
+mod board;
+mod cancel;
+mod class;
+mod config;
+mod decide;
+mod ending;
+mod event;
+mod exchange;
+mod flow;
+mod give_back;
+mod grant;
+mod invariants;
+mod lane;
+mod lease;
+mod lock;
+mod register;
+mod request;
+mod run;
+mod settle;
+mod snapshot;
+mod state;
+mod submit;
+mod sweep;
+mod timer;
+mod transition;
+mod why;
+mod worker;
+
+pub use apply::ApplyError;
+pub use config::Config;
+pub use event::{
+    CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
+};
+pub use invariants::Violation;
+pub use lane::AGING;
+pub use request::{Answer, Decision, Denial, Request, Submit, Warning};
+pub use state::{Counts, Engine};
+pub use transition::{Change, IllegalChange, next_status};
+pub use why::{Elimination, LockWait, Why};
+pub use worker::WorkerStatus;

@@ -1,0 +1,127 @@
+//! Workers join, come back, and are reported dead.
+
+use super::decide::Out;
+use super::event::{EndedAs, Event};
+use super::request::Answer;
+use super::state::Engine;
+use super::worker::WorkerStatus;
+use crate::id::{Fence, Incarnation, WorkerId};
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::session::{Refusal, Register, Registered};
+
+impl Engine {
+    pub(super) fn register(&mut self, out: &mut Out, register: Register) -> Answer {
+        let known = self.worker_ids.get(&register.worker).copied();
+        if let Some(refusal) = self.cannot_join(&register, known) {
+            return Answer::Refused(refusal);
+        }
+        let mut verdicts = Vec::new();
+        if let Some(worker) = known {
+            for finished in &register.spooled {
+                verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
+            }
+            if register.incarnation > self.workers[worker].incarnation {
+                self.end_life(out, worker, None);
+            }
+        }
+        if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
+            let Register {
+                worker,
+                name,
+                incarnation,
+                labels,
+                slots,
+                home,
+                ..
+            } = register;
+            self.emit(
+                out,
+                Event::WorkerRegistered {
+                    worker,
+                    name,
+                    incarnation,
+                    labels,
+                    slots,
+                    home,
+                },
+            );
+        }
+        let interval = self.interval();
+        Answer::Registered(Registered {
+            term: self.term,
+            ttl: self.ttl,
+            interval,
+            verdicts,
+        })
+    }
+
+    fn cannot_join(&self, register: &Register, known: Option<u32>) -> Option<Refusal> {
+        if register.slots == 0 {
+            return Some(Refusal::NoSlots);
+        }
+        if let Some(worker) = known.map(|worker| &self.workers[worker]) {
+            if register.incarnation < worker.incarnation {
+                return Some(Refusal::Superseded);
+            }
+            if register.incarnation == worker.incarnation && worker.status == WorkerStatus::Ended {
+                return Some(Refusal::Ended);
+            }
+        } else if self.workers.len() >= self.config.workers_max {
+            return Some(Refusal::TooManyWorkers(self.workers.len()));
+        }
+        let twin = self
+            .workers
+            .iter()
+            .map(|(_, worker)| worker)
+            .find(|worker| {
+                worker.name == register.name && worker.id != register.worker && worker.is_live()
+            });
+        twin.map(|twin| Refusal::NameTaken {
+            name: register.name.clone(),
+            by: twin.id,
+        })
+    }
+
+    /// A guard vouches that nothing of a life is left: all its leases end now.
+    pub(super) fn guard_ended(
+        &mut self,
+        out: &mut Out,
+        worker: WorkerId,
+        incarnation: Incarnation,
+        started: &[Fence],
+    ) -> Answer {
+        let Some(worker_ix) = self.worker_ids.get(&worker).copied() else {
+            return Answer::Refused(Refusal::NotRegistered);
+        };
+        let it = &self.workers[worker_ix];
+        if it.incarnation != incarnation {
+            return Answer::Refused(Refusal::Superseded);
+        }
+        if it.status != WorkerStatus::Ended {
+            self.end_life(out, worker_ix, Some(started));
+            self.emit(
+                out,
+                Event::WorkerEnded {
+                    worker,
+                    incarnation,
+                },
+            );
+        }
+        Answer::Done
+    }
+
+    /// Ends every lease of a worker's life as lost. Where a guard lists what it had started, the rest was never started
+    /// and goes back as released.
+    fn end_life(&mut self, out: &mut Out, worker: u32, started: Option<&[Fence]>) {
+        let mut leases = self.workers[worker].leases.clone();
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        for lease in leases {
+            let fence = self.leases[lease].fence;
+            let kind = match started {
+                Some(started) if !started.contains(&fence) => OutcomeKind::Released,
+                Some(_) | None => OutcomeKind::Lost,
+            };
+            self.end(out, lease, Outcome::plain(kind), EndedAs::GivenUp);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What an engine is asked, and what it answers.
+
+use std::sync::Arc;
+
+use super::event::{CancelLevel, Event, Reused, RunOptions};
+use crate::id::{Fence, Incarnation, RunId, Term, WorkerId};
+use crate::plan::Plan;
+use crate::session::{Exchange, Refusal, Register, Registered, Reply};
+use crate::time::{Span, Time};
+
+/// A question to the engine.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// This node has won a term.
+    Lead {
+        /// Which.
+        term: Term,
+        /// How long leases last.
+        ttl: Span,
+        /// The store's generation.
+        generation: u16,
+    },
+    /// A worker joins.
+    Register(Register),
+    /// A worker's round trip.
+    Exchange(Exchange),
+    /// A guard reports that nothing of a worker's life is left.
+    GuardEnded {
+        /// Whose.
+        worker: WorkerId,
+        /// Which life.
+        incarnation: Incarnation,
+        /// Every lease that it had started without reporting an outcome.
+        started: Vec<Fence>,
+    },
+    /// A run is to be done.
+    Submit(Submit),
+    /// A run is to end.
+    Cancel {
+        /// Which.
+        run: RunId,
+        /// How hard.
+        level: CancelLevel,
+    },
+    /// A worker is to get no more leases.
+    Drain {
+        /// Which.
+        worker: WorkerId,
+    },
+    /// A lock is to be taken away from a holder that will not let go.
+    ForceRelease {
+        /// Which lock.
+        lock: Box<str>,
+        /// From which lease.
+        fence: Fence,
+    },
+    /// A run that ended has been archived and may leave.
+    Seal {
+        /// Which.
+        run: RunId,
+    },
+    /// Time has passed.
+    Tick,
+}
+
+/// A run to be done.
+#[derive(Clone, Debug)]
+pub struct Submit {
+    /// Its id; the same id and plan again is the same run.
+    pub run: RunId,
+    /// What is to be done.
+    pub plan: Arc<Plan>,
+    /// How.
+    pub options: RunOptions,
+    /// Outcomes of an earlier run to be taken over.
+    pub reused: Vec<Reused>,
+}
+
+impl Submit {
+    /// A run of the plan with nothing special about it.
+    pub fn new(run: RunId, plan: Arc<Plan>) -> Self {
+        Self {
+            run,
+            plan,
+            options: RunOptions::default(),
+            reused: Vec::new(),
+        }
+    }
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub struct Decision {
+    /// The time of its events.
+    pub at: Time,
+    /// What was decided, applied to this engine already; to be made durable.
+    pub events: Vec<Event>,
+    /// Replies to exchanges, this one's and parked ones', to be sent when the events are durable.
+    pub replies: Vec<Reply>,
+    /// The answer to who asked.
+    pub answer: Answer,
+}
+
+/// The answer to who asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// For an exchange: its reply is among the replies, or it is parked and its reply comes with a later decision.
+    Exchanged,
+    /// The worker has joined.
+    Registered(Registered),
+    /// The run was taken.
+    Submitted {
+        /// What its sender should know.
+        warnings: Vec<Warning>,
+    },
+    /// A worker was refused.
+    Refused(Refusal),
+    /// Something else was refused.
+    Denied(Denial),
+}
+
+/// Something about a run that was taken that its sender should know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    /// Another active run gives a lock another number of slots.
+    #[error(
+        "lock `{lock}`: this run says {declared} slots, {effective} are in force; the smallest number wins"
+    )]
+    LockSlotsDiffer {
+        /// Which lock.
+        lock: Box<str>,
+        /// What this run says.
+        declared: u32,
+        /// What counts.
+        effective: u32,
+    },
+    /// No worker known now could run some of its steps.
+    #[error("no worker could run steps that require {placement}")]
+    NoWorkerYet {
+        /// What they require.
+        placement: String,
+    },
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denial {
+    /// A run id that is in use for another plan.
+    #[error("run {0} exists already, with another plan")]
+    RunExists(RunId),
+    /// No such run here.
+    #[error("there is no active run {0}")]
+    NoSuchRun(RunId),
+    /// The run has ended.
+    #[error("run {0} has ended")]
+    RunEnded(RunId),
+    /// The run has not ended, so it cannot be sealed.
+    #[error("run {0} has not ended")]
+    RunNotEnded(RunId),
+    /// No such worker.
+    #[error("there is no worker {0}")]
+    NoSuchWorker(WorkerId),
+    /// The lock is not held by that lease.
+    #[error("lock `{lock}` is not held by lease {fence}")]
+    LockNotHeld {
+        /// Which lock.
+        lock: Box<str>,
+        /// Which lease.
+        fence: Fence,
+    },
+    /// As many runs as there may be.
+    #[error("{0} runs are active, as many as may be: try again when some have ended")]
+    TooManyRuns(usize),
+    /// More steps than there may be.
+    #[error(
+        "{active} steps are active and {more} more would pass the bound of {max}: try again when runs have ended"
+    )]
+    TooManySteps {
+        /// How many there are.
+        active: usize,
+        /// How many would come.
+        more: usize,
+        /// How many there may be.
+        max: usize,
+    },
+    /// A reused outcome for a node that is no step of the plan.
+    #[error("step {0} of the plan cannot take over an outcome")]
+    BadReuse(crate::id::StepIx),
+    /// A term that is not newer than the one the journal knows.
+    #[error("term {asked} is not newer than {known}")]
+    StaleTerm {
+        /// Who wants to lead.
+        asked: Term,
+        /// Who led last.
+        known: Term,
+    },
+}

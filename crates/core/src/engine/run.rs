@@ -1,0 +1,171 @@
+//! A run and its steps, as the engine keeps them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::event::{CancelLevel, CancelReason, RunOptions};
+use super::transition::{Change, IllegalChange, next_status};
+use crate::id::{Fence, RunId, StepIx, WorkerId};
+use crate::outcome::{Output, RunStatus, StepStatus};
+use crate::plan::{Condition, Plan, StepSpec};
+use crate::time::Time;
+
+/// Stands for "no lease", "no cause".
+pub(super) const NONE: u32 = u32::MAX;
+
+/// One node of a run. Kept small: a run may have a million.
+#[derive(Clone, Debug)]
+pub(super) struct StepState {
+    pub(super) status: StepStatus,
+    /// Whether it waits in the list of steps to be settled.
+    pub(super) settling: bool,
+    /// The attempt under way or next, from 1.
+    pub(super) attempt: u16,
+    /// Hand-outs of this attempt so far.
+    pub(super) delivery: u16,
+    /// Hand-outs of this attempt that were lost and count.
+    pub(super) losses: u16,
+    /// Needs that have not ended.
+    pub(super) remaining: u32,
+    /// The open lease, or [`NONE`].
+    pub(super) lease: u32,
+    /// The step at the root of a failed need, or [`NONE`].
+    pub(super) cause: u32,
+    /// Since when it is ready, or until when it backs off.
+    pub(super) since: Time,
+    /// The newest lease that it ever had.
+    pub(super) fence: Fence,
+}
+
+impl StepState {
+    pub(super) fn change(&mut self, change: Change) -> Result<(), IllegalChange> {
+        self.status = next_status(self.status, change)?;
+        Ok(())
+    }
+
+    pub(super) const fn cause(&self) -> Option<StepIx> {
+        if self.cause == NONE {
+            None
+        } else {
+            Some(StepIx(self.cause))
+        }
+    }
+}
+
+/// A lease that ended without ending its step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// Its holder reported an outcome, which led to a retry or another hand-out.
+    Reported,
+    /// It was given up.
+    GivenUp,
+    /// It was given up and an outcome came later.
+    Late,
+}
+
+/// A run that has not been sealed.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) id: RunId,
+    /// The how-manieth run of this journal: who came first.
+    pub(super) order: u64,
+    pub(super) plan: Arc<Plan>,
+    pub(super) options: RunOptions,
+    pub(super) submitted_at: Time,
+    pub(super) status: RunStatus,
+    pub(super) steps: Vec<StepState>,
+    /// Nodes that have not ended.
+    pub(super) open: u32,
+    /// Open leases, in no order.
+    pub(super) leases: Vec<u32>,
+    /// The lane of each spec.
+    pub(super) lanes: Vec<u32>,
+    /// The first step that failed the run.
+    pub(super) failed: Option<StepIx>,
+    /// Whether a step was ended for a newer run's sake.
+    pub(super) superseded: bool,
+    pub(super) cancel: Option<(CancelLevel, CancelReason)>,
+    /// How far the endings of a stopped run have got.
+    pub(super) stop_cursor: u32,
+    pub(super) outputs: BTreeMap<StepIx, Output>,
+    pub(super) spent: BTreeMap<Fence, Spent>,
+    /// Workers that retried steps should avoid.
+    pub(super) avoid: BTreeMap<StepIx, WorkerId>,
+}
+
+impl Run {
+    pub(super) fn new(
+        id: RunId,
+        order: u64,
+        plan: Arc<Plan>,
+        options: RunOptions,
+        now: Time,
+    ) -> Self {
+        let fresh = |node| StepState {
+            status: StepStatus::Waiting,
+            settling: false,
+            attempt: 1,
+            delivery: 0,
+            losses: 0,
+            remaining: plan.needs(node).len() as u32,
+            lease: NONE,
+            cause: NONE,
+            since: now,
+            fence: Fence::default(),
+        };
+        Self {
+            id,
+            order,
+            steps: plan.nodes().map(fresh).collect(),
+            open: plan.node_count(),
+            plan,
+            options,
+            submitted_at: now,
+            status: RunStatus::Running,
+            leases: Vec::new(),
+            lanes: Vec::new(),
+            failed: None,
+            superseded: false,
+            cancel: None,
+            stop_cursor: NONE,
+            outputs: BTreeMap::new(),
+            spent: BTreeMap::new(),
+            avoid: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn step(&self, step: StepIx) -> &StepState {
+        &self.steps[step.0 as usize]
+    }
+
+    pub(super) fn step_mut(&mut self, step: StepIx) -> &mut StepState {
+        &mut self.steps[step.0 as usize]
+    }
+
+    pub(super) fn spec(&self, step: StepIx) -> &StepSpec {
+        self.plan
+            .spec(step)
+            .expect("only steps have leases and lanes, joins do not")
+    }
+
+    /// Whether a step of this condition may no longer begin.
+    pub(super) fn stops(&self, condition: Condition) -> bool {
+        match self.cancel {
+            Some((CancelLevel::Kill, _)) => return true,
+            Some((CancelLevel::Stop, _)) if condition != Condition::Always => return true,
+            Some((CancelLevel::Stop, _)) | None => {}
+        }
+        self.failed.is_some() && !self.options.keep_going && condition == Condition::Success
+    }
+
+    /// How the run ends, given that every step has.
+    pub(super) fn verdict(&self) -> RunStatus {
+        match self.cancel {
+            Some((_, CancelReason::Deadline)) => RunStatus::Failed,
+            Some((_, CancelReason::Asked)) => RunStatus::Cancelled,
+            None if self.failed.is_some() => RunStatus::Failed,
+            None if self.superseded => RunStatus::Cancelled,
+            None => RunStatus::Succeeded,
+        }
+    }
+}

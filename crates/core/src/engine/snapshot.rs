@@ -1,0 +1,132 @@
+//! The whole durable state as text: what a replayed journal must give again, to the letter.
+
+use std::fmt::{self, Write as _};
+
+use super::lease::Lease;
+use super::lock::Lock;
+use super::run::Run;
+use super::state::Engine;
+use super::worker::Worker;
+use crate::id::StepIx;
+use crate::outcome::StepStatus;
+
+impl Engine {
+    /// The durable state, one thing a line. Two engines that folded the same journal print the same.
+    pub fn snapshot(&self) -> String {
+        let mut text = String::new();
+        self.write_snapshot(&mut text)
+            .expect("writing to a string cannot fail");
+        text
+    }
+
+    fn write_snapshot(&self, text: &mut String) -> fmt::Result {
+        writeln!(
+            text,
+            "term {} ttl {} fences {}",
+            self.term, self.ttl, self.fences
+        )?;
+        for worker in self.worker_ids.values() {
+            worker_line(text, &self.workers[*worker])?;
+        }
+        for run in self.run_ids.values() {
+            self.run_lines(text, &self.runs[*run])?;
+        }
+        for lock in self.board.lock_ids.values() {
+            lock_line(text, &self.board.locks[*lock])?;
+        }
+        Ok(())
+    }
+
+    fn run_lines(&self, text: &mut String, run: &Run) -> fmt::Result {
+        writeln!(
+            text,
+            "run {} {} {}",
+            run.id,
+            run.plan.pipeline(),
+            run.status
+        )?;
+        for node in run.plan.nodes() {
+            self.step_line(text, run, node)?;
+        }
+        for (fence, spent) in &run.spent {
+            writeln!(text, "  {fence} {spent:?}")?;
+        }
+        Ok(())
+    }
+
+    fn step_line(&self, text: &mut String, run: &Run, node: StepIx) -> fmt::Result {
+        let state = run.step(node);
+        write!(text, "  {} {}", run.plan.name(node), state.status)?;
+        if state.attempt > 1 || state.delivery > 1 || state.losses > 0 {
+            write!(
+                text,
+                " attempt {} delivery {} losses {}",
+                state.attempt, state.delivery, state.losses
+            )?;
+        }
+        if state.status == StepStatus::Waiting && state.remaining > 0 {
+            write!(text, " needs {}", state.remaining)?;
+        }
+        if let Some(cause) = state.cause() {
+            write!(text, " because of {}", run.plan.name(cause))?;
+        }
+        if let Some(lease) = self.leases.get(state.lease) {
+            self.lease_words(text, lease)?;
+        }
+        if let Some(avoid) = run.avoid.get(&node) {
+            write!(text, " avoiding {avoid}")?;
+        }
+        if let Some(output) = run.outputs.get(&node) {
+            write!(text, " output {output:?}")?;
+        }
+        writeln!(text)
+    }
+
+    fn lease_words(&self, text: &mut String, lease: &Lease) -> fmt::Result {
+        write!(
+            text,
+            " {} on {} {}",
+            lease.fence, self.workers[lease.worker].name, lease.seq
+        )?;
+        if lease.term != self.term {
+            write!(text, " of {}", lease.term)?;
+        }
+        if let Some(led) = lease.led_since {
+            write!(text, " unconfirmed since {led}")?;
+        }
+        if let Some((how, why)) = lease.stop {
+            write!(text, " stop {how:?} {why}")?;
+        }
+        Ok(())
+    }
+}
+
+fn worker_line(text: &mut String, worker: &Worker) -> fmt::Result {
+    write!(
+        text,
+        "worker {} {} {} {}",
+        worker.name, worker.id, worker.incarnation, worker.status
+    )?;
+    write!(text, " {} of {} slots", worker.leases.len(), worker.slots)?;
+    let labels = worker.labels.to_string();
+    if !labels.is_empty() {
+        write!(text, " [{labels}]")?;
+    }
+    writeln!(text)
+}
+
+fn lock_line(text: &mut String, lock: &Lock) -> fmt::Result {
+    write!(
+        text,
+        "lock {} {} of {}",
+        lock.name,
+        lock.holders.len(),
+        lock.slots()
+    )?;
+    let mut holders = lock.holders.clone();
+    holders.sort_unstable();
+    for holder in holders {
+        write!(text, " {holder}")?;
+    }
+    writeln!(text)
+}

@@ -1,0 +1,256 @@
+//! The engine's state.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::board::Board;
+use super::config::Config;
+use super::lane::{LaneKey, Place, Rank, StoppedBy};
+use super::lease::Lease;
+use super::run::Run;
+use super::timer::Timers;
+use super::worker::{Worker, WorkerStatus};
+use crate::id::{Fence, RunId, StepIx, Term, WorkerId};
+use crate::outcome::{Output, RunStatus, StepStatus};
+use crate::plan::Condition;
+use crate::planted::Bug;
+use crate::slab::Slab;
+use crate::time::{Span, Time};
+
+/// The state machine that makes every scheduling decision.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(super) config: Config,
+    pub(super) now: Time,
+    pub(super) term: Term,
+    pub(super) led_at: Time,
+    pub(super) ttl: Span,
+    pub(super) generation: u16,
+    /// The newest fence's number.
+    pub(super) fences: u64,
+    pub(super) runs: Slab<Run>,
+    pub(super) run_ids: BTreeMap<RunId, u32>,
+    pub(super) runs_seen: u64,
+    /// Nodes of all runs that are not sealed.
+    pub(super) nodes: usize,
+    pub(super) workers: Slab<Worker>,
+    pub(super) worker_ids: BTreeMap<WorkerId, u32>,
+    pub(super) leases: Slab<Lease>,
+    pub(super) board: Board,
+    pub(super) timers: Timers,
+    /// What follows from events and has to be decided yet, oldest first.
+    pub(super) todo: VecDeque<Todo>,
+    /// Volatile: workers that hold more than they run.
+    pub(super) ahead: BTreeSet<u32>,
+    /// Volatile: workers whose parked exchange has something to carry.
+    pub(super) notify: BTreeSet<u32>,
+    /// Volatile: the next worker may be given up then, while the brake is on.
+    pub(super) brake_until: Time,
+}
+
+/// Something that follows from an event and has to be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Todo {
+    /// A step may have to end without a lease.
+    Settle(u32, StepIx),
+    /// Steps of a stopped run have to end.
+    Stop(u32),
+    /// Every step of a run has ended.
+    Finish(u32),
+    /// A step stands at a lock where the newest ends the older ones.
+    Supersede(u32, StepIx),
+}
+
+/// How many of each there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Runs that are not sealed.
+    pub runs: usize,
+    /// Workers known.
+    pub workers: usize,
+    /// Open leases.
+    pub leases: usize,
+    /// Ready steps.
+    pub ready: usize,
+    /// Locks that active runs name.
+    pub locks: usize,
+}
+
+impl Engine {
+    /// An engine that knows nothing yet.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            now: Time::ZERO,
+            term: Term(0),
+            led_at: Time::ZERO,
+            ttl: Span::secs(15),
+            generation: 0,
+            fences: 0,
+            runs: Slab::default(),
+            run_ids: BTreeMap::new(),
+            runs_seen: 0,
+            nodes: 0,
+            workers: Slab::default(),
+            worker_ids: BTreeMap::new(),
+            leases: Slab::default(),
+            board: Board {
+                bugs: config.bugs,
+                ..Board::default()
+            },
+            timers: Timers::default(),
+            todo: VecDeque::new(),
+            ahead: BTreeSet::new(),
+            notify: BTreeSet::new(),
+            brake_until: Time::ZERO,
+        }
+    }
+
+    /// The term of the newest leader.
+    pub const fn term(&self) -> Term {
+        self.term
+    }
+
+    /// The time of the newest event or decision.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How often a worker exchanges at least.
+    pub fn interval(&self) -> Span {
+        self.config.interval.unwrap_or_else(|| self.ttl.part(3))
+    }
+
+    /// How many of each there are.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            runs: self.runs.len(),
+            workers: self.workers.len(),
+            leases: self.leases.len(),
+            ready: self.board.lanes.iter().map(|(_, lane)| lane.len()).sum(),
+            locks: self.board.locks.len(),
+        }
+    }
+
+    /// Where a run stands; `None` if it is not here.
+    pub fn run_status(&self, run: RunId) -> Option<RunStatus> {
+        Some(self.runs[*self.run_ids.get(&run)?].status)
+    }
+
+    /// Where a step stands; `None` if its run is not here.
+    pub fn step_status(&self, run: RunId, step: StepIx) -> Option<StepStatus> {
+        Some(
+            self.runs[*self.run_ids.get(&run)?]
+                .steps
+                .get(step.0 as usize)?
+                .status,
+        )
+    }
+
+    /// What a step handed on.
+    pub fn output(&self, run: RunId, step: StepIx) -> Option<&Output> {
+        self.runs[*self.run_ids.get(&run)?].outputs.get(&step)
+    }
+
+    /// Where a worker stands.
+    pub fn worker_status(&self, worker: WorkerId) -> Option<WorkerStatus> {
+        Some(self.workers[*self.worker_ids.get(&worker)?].status)
+    }
+
+    /// Runs that have ended and may be sealed.
+    pub fn ended_runs(&self) -> Vec<RunId> {
+        self.runs
+            .iter()
+            .filter(|(_, run)| run.status.is_terminal())
+            .map(|(_, run)| run.id)
+            .collect()
+    }
+
+    /// The open lease of this fence, if the step named has it.
+    pub(super) fn lease_of(&self, run: RunId, step: StepIx, fence: Fence) -> Option<u32> {
+        let run = &self.runs[*self.run_ids.get(&run)?];
+        let lease = run.steps.get(step.0 as usize)?.lease;
+        (self.leases.get(lease)?.fence == fence).then_some(lease)
+    }
+
+    /// What a step's lane is known by.
+    pub(super) fn lane_key(&mut self, run_ix: u32, spec_ix: u32, avoid: Option<u32>) -> LaneKey {
+        let spec = self.runs[run_ix].plan.specs()[spec_ix as usize].clone();
+        let (class, fresh) = self.board.class(&spec.placement, self.now);
+        if fresh {
+            self.enlist_all(class);
+        }
+        let locks = spec
+            .locks
+            .iter()
+            .map(|lock| (self.board.lock(&lock.name), lock.order))
+            .collect();
+        LaneKey {
+            class,
+            locks,
+            group: spec.per_worker.map(|limit| (run_ix, spec_ix, limit)),
+            avoid,
+            ahead: spec.may_lease_ahead(),
+            stopped_by: match spec.condition {
+                Condition::Success => StoppedBy::Failure,
+                Condition::Failure => StoppedBy::Cancel,
+                Condition::Always => StoppedBy::Kill,
+            },
+            wait_for_worker: spec.wait_for_worker,
+            wait_for_lock: spec.wait_for_lock,
+        }
+    }
+
+    /// Where a ready step stands in its lane.
+    pub(super) fn place(&self, run_ix: u32, step: StepIx, lane: u32) -> Place {
+        let run = &self.runs[run_ix];
+        let aging = !self.config.bugs.on(Bug::PriorityStarvation);
+        let rank = Rank {
+            bucket: Rank::bucket(run.step(step).since, run.spec(step).priority, aging),
+            weight: std::cmp::Reverse(run.plan.weight(step)),
+            order: run.order,
+        };
+        self.board.lanes[lane].place(rank, run_ix)
+    }
+
+    /// Finds a class's workers and counts them.
+    fn enlist_all(&mut self, class: u32) {
+        for worker in self.workers.indices() {
+            self.enlist_in(worker, class);
+        }
+    }
+
+    /// Lets a worker serve every class that accepts it.
+    pub(super) fn enlist(&mut self, worker: u32) {
+        self.delist(worker);
+        if self.workers[worker].status == WorkerStatus::Online {
+            for class in self.board.classes.indices() {
+                self.enlist_in(worker, class);
+            }
+        }
+        self.board.stirred = true;
+    }
+
+    fn enlist_in(&mut self, worker: u32, class: u32) {
+        let it = &self.workers[worker];
+        let serves = it.status == WorkerStatus::Online;
+        if serves
+            && self.board.classes[class]
+                .placement
+                .accepts(it.facts(self.term))
+        {
+            self.board.classes[class].workers += 1;
+            self.workers[worker].classes.push(class);
+        }
+    }
+
+    /// Takes a worker out of every class.
+    pub(super) fn delist(&mut self, worker: u32) {
+        for class in std::mem::take(&mut self.workers[worker].classes) {
+            self.board.classes[class].workers -= 1;
+            if self.board.classes[class].workers == 0 {
+                self.board.classes[class].empty_since = self.now;
+                self.watch_class(class);
+            }
+        }
+    }
+}

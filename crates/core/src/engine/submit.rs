@@ -1,0 +1,115 @@
+//! Takes in runs, and lets go of those that are archived.
+
+use std::collections::BTreeSet;
+
+use super::decide::Out;
+use super::event::Event;
+use super::request::{Answer, Denial, Submit, Warning};
+use super::state::Engine;
+use crate::id::RunId;
+use crate::plan::Plan;
+
+/// Every lock that a plan's steps take, with its slots.
+pub(super) fn locks_of(plan: &Plan) -> impl Iterator<Item = (&str, u32)> {
+    let names: BTreeSet<&str> = plan
+        .specs()
+        .iter()
+        .flat_map(|spec| &spec.locks)
+        .map(|lock| &*lock.name)
+        .collect();
+    names.into_iter().map(|name| (name, plan.lock_slots(name)))
+}
+
+impl Engine {
+    pub(super) fn submit(&mut self, out: &mut Out, submit: Submit) -> Answer {
+        if let Some(known) = self.run_ids.get(&submit.run).copied() {
+            let same = self.runs[known].plan.fingerprint() == submit.plan.fingerprint();
+            return if same {
+                Answer::Submitted {
+                    warnings: Vec::new(),
+                }
+            } else {
+                Answer::Denied(Denial::RunExists(submit.run))
+            };
+        }
+        if let Some(denial) = self.cannot_take(&submit) {
+            return Answer::Denied(denial);
+        }
+        let Submit {
+            run,
+            plan,
+            options,
+            reused,
+        } = submit;
+        self.emit(
+            out,
+            Event::RunSubmitted {
+                run,
+                plan,
+                options,
+                reused,
+            },
+        );
+        Answer::Submitted {
+            warnings: self.warnings(run),
+        }
+    }
+
+    fn cannot_take(&self, submit: &Submit) -> Option<Denial> {
+        if self.runs.len() >= self.config.runs_max {
+            return Some(Denial::TooManyRuns(self.runs.len()));
+        }
+        let (active, more, max) = (
+            self.nodes,
+            submit.plan.node_count() as usize,
+            self.config.steps_max,
+        );
+        if active + more > max {
+            return Some(Denial::TooManySteps { active, more, max });
+        }
+        let mut taken = BTreeSet::new();
+        let plan = &submit.plan;
+        let bad = submit.reused.iter().map(|reuse| reuse.step).find(|step| {
+            step.0 >= plan.node_count() || plan.is_join(*step) || !taken.insert(*step)
+        });
+        bad.map(Denial::BadReuse)
+    }
+
+    fn warnings(&self, run: RunId) -> Vec<Warning> {
+        let run = &self.runs[self.run_ids[&run]];
+        let slots = locks_of(&run.plan).filter_map(|(name, declared)| {
+            let effective = self.board.locks[self.board.lock_ids[name]].slots();
+            (declared != effective).then(|| Warning::LockSlotsDiffer {
+                lock: name.into(),
+                declared,
+                effective,
+            })
+        });
+        let classes: BTreeSet<u32> = run
+            .lanes
+            .iter()
+            .map(|lane| self.board.lanes[*lane].key.class)
+            .collect();
+        let unserved = classes
+            .into_iter()
+            .filter(|class| self.board.classes[*class].workers == 0);
+        let unserved = unserved.map(|class| {
+            let placement = &self.board.classes[class].placement;
+            Warning::NoWorkerYet {
+                placement: super::why::describe(placement),
+            }
+        });
+        slots.chain(unserved).collect()
+    }
+
+    pub(super) fn seal(&mut self, out: &mut Out, run: RunId) -> Answer {
+        match self.run_status(run) {
+            None => Answer::Denied(Denial::NoSuchRun(run)),
+            Some(status) if !status.is_terminal() => Answer::Denied(Denial::RunNotEnded(run)),
+            Some(_) => {
+                self.emit(out, Event::RunSealed { run });
+                Answer::Done
+            }
+        }
+    }
+}

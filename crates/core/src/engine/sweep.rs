@@ -1,0 +1,240 @@
+//! What time alone brings about.
+
+use super::config::{BRAKE_PACE, BRAKE_WORKERS};
+use super::decide::Out;
+use super::event::{CancelLevel, CancelReason, EndedAs, Event, Settled};
+use super::lane::{Place, Queued};
+use super::request::Answer;
+use super::state::Engine;
+use super::timer::Timer;
+use super::worker::WorkerStatus;
+use crate::id::StepIx;
+use crate::outcome::{Outcome, OutcomeKind, StepStatus};
+use crate::session::{ReplyBody, StopReason};
+use crate::time::Time;
+
+impl Engine {
+    pub(super) fn tick(&mut self, out: &mut Out) -> Answer {
+        while !self.is_full(out) {
+            let Some(timer) = self.timers.pop_due(self.now) else {
+                break;
+            };
+            match timer {
+                Timer::Unfinished => self.board.stirred = true,
+                Timer::Contact(worker) => self.silent(out, worker),
+                Timer::Parked(worker) => self.parked_long(out, worker),
+                Timer::Retry(run, step) => self.backoff_over(out, run, step),
+                Timer::RunDeadline(run) => self.run_overdue(out, run),
+                Timer::Overdue(lease) => self.step_overdue(out, lease),
+                Timer::Lane(lane) => self.lane_waited(out, lane),
+            }
+        }
+        Answer::Done
+    }
+
+    /// A worker was not heard for as long as its leases last, or is to be forgotten.
+    fn silent(&mut self, out: &mut Out, worker: u32) {
+        let Some(it) = self.workers.get(worker) else {
+            return;
+        };
+        if it.timer.is_none_or(|at| at > self.now) {
+            return;
+        }
+        self.workers[worker].timer = None;
+        match self.workers[worker].status {
+            WorkerStatus::Online | WorkerStatus::Draining => self.overdue_worker(out, worker),
+            WorkerStatus::Lost | WorkerStatus::Ended => {
+                let id = self.workers[worker].id;
+                self.emit(out, Event::WorkerForgotten { worker: id });
+            }
+        }
+    }
+
+    fn overdue_worker(&mut self, out: &mut Out, worker: u32) {
+        if self.silence_ends(worker) > self.now {
+            return self.watch_worker(worker);
+        }
+        if self.is_braked(out) {
+            let again = self.brake_until;
+            self.workers[worker].timer = Some(again);
+            return self.timers.set(again, Timer::Contact(worker));
+        }
+        let (id, contact) = (self.workers[worker].id, self.workers[worker].contact);
+        let mut leases = self.workers[worker].leases.clone();
+        leases.retain(|lease| self.leases[*lease].expires(contact) <= self.now);
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        for lease in leases {
+            self.end(
+                out,
+                lease,
+                Outcome::plain(OutcomeKind::Lost),
+                EndedAs::GivenUp,
+            );
+        }
+        if contact + self.ttl <= self.now {
+            self.emit(out, Event::WorkerLost { worker: id });
+        } else {
+            self.watch_worker(worker);
+        }
+    }
+
+    /// Where most of many workers fall silent at once, the fault is more likely the leader's or the network's than
+    /// theirs: they are given up one by one, so that a passing fault does not hand out everything again.
+    fn is_braked(&mut self, out: &mut Out) -> bool {
+        let live = self
+            .workers
+            .iter()
+            .filter(|(_, it)| it.is_live() && it.leases_expire());
+        let (mut of, mut late) = (0_u32, 0_u32);
+        for (_, it) in live {
+            of += 1;
+            late += u32::from(it.contact + self.ttl <= self.now);
+        }
+        if (late as usize) < BRAKE_WORKERS || late * 2 <= of {
+            return false;
+        }
+        if self.now < self.brake_until {
+            return true;
+        }
+        if self.brake_until + self.ttl < self.now {
+            self.emit(out, Event::Braked { late, of });
+        }
+        self.brake_until = self.now + BRAKE_PACE;
+        false
+    }
+
+    fn parked_long(&mut self, out: &mut Out, worker: u32) {
+        let due =
+            |it: &super::worker::Worker| it.peer.parked().is_some() && it.park_until <= self.now;
+        if self.workers.get(worker).is_some_and(due) {
+            let mut body = ReplyBody::default();
+            self.fill(out, worker, &mut body);
+            self.unpark(out, worker, body);
+        }
+    }
+
+    fn backoff_over(&mut self, out: &mut Out, run_ix: u32, step: StepIx) {
+        let Some(run) = self.runs.get(run_ix) else {
+            return;
+        };
+        let Some(state) = run.steps.get(step.0 as usize) else {
+            return;
+        };
+        if state.status == StepStatus::Waiting && state.attempt > 1 && state.since <= self.now {
+            let run = run.id;
+            self.emit(out, Event::BackoffEnded { run, step });
+        }
+    }
+
+    fn run_overdue(&mut self, out: &mut Out, run_ix: u32) {
+        let Some(run) = self.runs.get(run_ix) else {
+            return;
+        };
+        let due = run
+            .options
+            .timeout
+            .is_some_and(|timeout| run.submitted_at + timeout <= self.now);
+        if due && run.cancel.is_none() && !run.status.is_terminal() {
+            let (level, reason) = (CancelLevel::Stop, CancelReason::Deadline);
+            self.emit(
+                out,
+                Event::RunCancelled {
+                    run: run.id,
+                    level,
+                    reason,
+                },
+            );
+        }
+    }
+
+    /// A started step should have been ended by its worker long ago: it is told to stop and not renewed any more. Its
+    /// lease and its locks end by report or expiry.
+    fn step_overdue(&mut self, out: &mut Out, lease_ix: u32) {
+        let Some(lease) = self.leases.get(lease_ix) else {
+            return;
+        };
+        let (run, spec) = (
+            self.runs[lease.run].id,
+            self.runs[lease.run].spec(lease.step),
+        );
+        let (Some(started), Some(timeout)) = (lease.started_at, spec.timeout) else {
+            return;
+        };
+        if started + timeout + spec.kill_grace + lease.ttl > self.now {
+            return;
+        }
+        let (step, fence, worker) = (lease.step, lease.fence, lease.worker);
+        if lease.stop.is_none() {
+            self.emit(
+                out,
+                Event::StopOrdered {
+                    run,
+                    step,
+                    fence,
+                    why: StopReason::Overdue,
+                },
+            );
+        }
+        let lease = &mut self.leases[lease_ix];
+        lease.frozen.get_or_insert(self.now + lease.ttl);
+        if self.workers[worker].leases_expire() {
+            self.watch_worker(worker);
+        }
+    }
+
+    /// Steps of a lane have waited long: those that nobody could run, or whose locks were not free, fail.
+    fn lane_waited(&mut self, out: &mut Out, lane: u32) {
+        if self
+            .board
+            .lanes
+            .get(lane)
+            .is_none_or(|it| it.timer.is_none_or(|at| at > self.now))
+        {
+            return;
+        }
+        self.board.lanes[lane].timer = None;
+        loop {
+            let Some((place, queued, settled)) =
+                self.first_overdue(lane).filter(|_| !self.is_full(out))
+            else {
+                break;
+            };
+            self.emit_settled(out, place.run, queued.step, settled);
+            if self.board.lanes.get(lane).is_none() {
+                return;
+            }
+        }
+        let oldest = self.board.lanes[lane]
+            .fronts()
+            .map(|(_, queued)| queued.since)
+            .min();
+        if let Some(oldest) = oldest {
+            self.watch_lane(lane, oldest.max(self.now - self.shortest_wait(lane)));
+        }
+    }
+
+    fn first_overdue(&self, lane: u32) -> Option<(Place, Queued, Settled)> {
+        let mut fronts = self.board.lanes[lane].fronts();
+        fronts
+            .find_map(|(place, queued)| Some((place, queued, self.waited_too_long(lane, queued)?)))
+    }
+
+    fn shortest_wait(&self, lane: u32) -> crate::time::Span {
+        let key = &self.board.lanes[lane].key;
+        key.wait_for_worker
+            .min(key.wait_for_lock)
+            .less(crate::time::Span::millis(1))
+    }
+
+    fn waited_too_long(&self, lane_ix: u32, queued: Queued) -> Option<Settled> {
+        let lane = &self.board.lanes[lane_ix];
+        let class = &self.board.classes[lane.key.class];
+        let unserved_since: Time = queued.since.max(class.empty_since);
+        if class.workers == 0 && unserved_since + lane.key.wait_for_worker <= self.now {
+            return Some(Settled::FailedNoWorker);
+        }
+        let locked_out = lane.locks.is_some() && !self.board.may_take(lane_ix, self.now);
+        (locked_out && queued.since + lane.key.wait_for_lock <= self.now)
+            .then_some(Settled::FailedNoLock)
+    }
+}

@@ -1,0 +1,51 @@
+//! Deadlines, each of which is checked again when it fires: a deadline that has moved is set anew.
+
+use std::collections::BTreeSet;
+
+use crate::id::StepIx;
+use crate::time::Time;
+
+/// What a deadline is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// Something is left over from a bounded decision.
+    Unfinished,
+    /// A worker should have been heard by now.
+    Contact(u32),
+    /// A parked exchange must be answered.
+    Parked(u32),
+    /// A back-off is over.
+    Retry(u32, StepIx),
+    /// A run has taken too long.
+    RunDeadline(u32),
+    /// A started step should have ended by now.
+    Overdue(u32),
+    /// Steps of a lane have waited too long.
+    Lane(u32),
+}
+
+/// All deadlines, the next one first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers(BTreeSet<(Time, Timer)>);
+
+impl Timers {
+    pub(super) fn set(&mut self, at: Time, timer: Timer) {
+        self.0.insert((at, timer));
+    }
+
+    pub(super) fn clear(&mut self, at: Time, timer: Timer) {
+        self.0.remove(&(at, timer));
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        self.0.first().map(|(at, _)| *at)
+    }
+
+    /// Takes the next deadline that has passed.
+    pub(super) fn pop_due(&mut self, now: Time) -> Option<Timer> {
+        if self.next()? > now {
+            return None;
+        }
+        self.0.pop_first().map(|(_, timer)| timer)
+    }
+}

@@ -1,0 +1,155 @@
+//! The one table of a step's life.
+
+use crate::outcome::StepStatus;
+
+/// What can happen to a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Its needs are met, or its back-off is over.
+    MadeReady,
+    /// A worker got a lease on it.
+    Granted,
+    /// The worker said that it had started.
+    Started,
+    /// Its lease ended and the attempt is handed out again.
+    HandedBack,
+    /// Its lease ended and another attempt follows after a wait.
+    BackedOff,
+    /// Its lease ended and so did the step.
+    Ended(StepStatus),
+    /// It ended without a lease.
+    Settled(StepStatus),
+    /// Its outcome was taken from an earlier run.
+    Reused,
+}
+
+/// A change that a step in that status cannot undergo: a bug, or a journal that is not ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a step that is {status} cannot be changed by {change:?}")]
+pub struct IllegalChange {
+    /// Where the step stood.
+    pub status: StepStatus,
+    /// What should have happened to it.
+    pub change: Change,
+}
+
+/// The status after a change. Ends absorb: nothing leads out of them.
+pub const fn next_status(status: StepStatus, change: Change) -> Result<StepStatus, IllegalChange> {
+    use Change as C;
+    use StepStatus as S;
+    match (status, change) {
+        (S::Waiting, C::MadeReady) => Ok(S::Ready),
+        (S::Waiting, C::Reused) => Ok(S::Cached),
+        (
+            S::Waiting | S::Ready,
+            C::Settled(end @ (S::Skipped | S::Blocked | S::Cancelled | S::Failed)),
+        ) => Ok(end),
+        (S::Ready, C::Granted) => Ok(S::Leased),
+        (S::Leased, C::Started) => Ok(S::Running),
+        (S::Leased | S::Running, C::HandedBack) => Ok(S::Ready),
+        (S::Leased | S::Running, C::BackedOff) => Ok(S::Waiting),
+        (
+            S::Leased | S::Running,
+            C::Ended(end @ (S::Succeeded | S::Failed | S::TimedOut | S::Cancelled)),
+        ) => Ok(end),
+        (
+            S::Waiting,
+            C::Granted | C::Started | C::HandedBack | C::BackedOff | C::Ended(_) | C::Settled(_),
+        )
+        | (
+            S::Ready,
+            C::MadeReady
+            | C::Started
+            | C::HandedBack
+            | C::BackedOff
+            | C::Ended(_)
+            | C::Settled(_)
+            | C::Reused,
+        )
+        | (S::Leased, C::MadeReady | C::Granted | C::Ended(_) | C::Settled(_) | C::Reused)
+        | (
+            S::Running,
+            C::MadeReady | C::Granted | C::Started | C::Ended(_) | C::Settled(_) | C::Reused,
+        )
+        | (
+            S::Succeeded
+            | S::Failed
+            | S::TimedOut
+            | S::Cancelled
+            | S::Skipped
+            | S::Blocked
+            | S::Cached,
+            C::MadeReady
+            | C::Granted
+            | C::Started
+            | C::HandedBack
+            | C::BackedOff
+            | C::Ended(_)
+            | C::Settled(_)
+            | C::Reused,
+        ) => Err(IllegalChange { status, change }),
+    }
+}
+
+impl Change {
+    /// Every change that some status allows, for tables and tests.
+    pub const ALL: [Self; 14] = [
+        Self::MadeReady,
+        Self::Granted,
+        Self::Started,
+        Self::HandedBack,
+        Self::BackedOff,
+        Self::Ended(StepStatus::Succeeded),
+        Self::Ended(StepStatus::Failed),
+        Self::Ended(StepStatus::TimedOut),
+        Self::Ended(StepStatus::Cancelled),
+        Self::Settled(StepStatus::Skipped),
+        Self::Settled(StepStatus::Blocked),
+        Self::Settled(StepStatus::Cancelled),
+        Self::Settled(StepStatus::Failed),
+        Self::Reused,
+    ];
+
+    /// What it means, in a few words.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::MadeReady => "needs met, or back-off over",
+            Self::Granted => "a worker got a lease",
+            Self::Started => "the worker said that it had started",
+            Self::HandedBack => "lease ended: released, or lost with hand-outs left",
+            Self::BackedOff => "attempt failed, another follows after a wait",
+            Self::Ended(_) => "lease ended, and the step with it",
+            Self::Settled(_) => "ended without a lease",
+            Self::Reused => "outcome taken from an earlier run",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_absorb_and_every_other_status_has_a_way_out() {
+        for status in StepStatus::ALL {
+            let ways = Change::ALL
+                .iter()
+                .filter(|change| next_status(status, **change).is_ok())
+                .count();
+            assert_eq!(ways == 0, status.is_terminal(), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_running_step_cannot_be_settled_behind_its_workers_back() {
+        let change = Change::Settled(StepStatus::Cancelled);
+        let refused = next_status(StepStatus::Running, change).expect_err("a lease must end first");
+        assert_eq!(
+            refused,
+            IllegalChange {
+                status: StepStatus::Running,
+                change
+            }
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! Why a step stands where it stands, as data.
+
+use super::event::CancelReason;
+use super::state::Engine;
+use crate::id::{Fence, RunId, StepIx, WorkerId};
+use crate::outcome::StepStatus;
+use crate::plan::{Pin, Placement};
+use crate::session::StopReason;
+use crate::time::Time;
+
+/// The whole reason, as far as the engine knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It waits for these needs.
+    Needs {
+        /// Which, and where they stand.
+        waiting: Vec<(StepIx, StepStatus)>,
+    },
+    /// Its attempt failed; the next one comes at that time.
+    BackingOff {
+        /// When.
+        until: Time,
+        /// The attempt to come.
+        attempt: u16,
+    },
+    /// It is about to be ended without a lease.
+    Settling,
+    /// It waits for locks.
+    Locks {
+        /// Every lock that keeps it waiting.
+        waiting: Vec<LockWait>,
+    },
+    /// No worker may run it, for these reasons.
+    NoWorker {
+        /// What it demands.
+        placement: String,
+        /// When it fails for it.
+        fails_at: Time,
+        /// Why each worker may not.
+        workers: Vec<Elimination>,
+    },
+    /// Workers could run it and have no free slot for it yet.
+    Queue {
+        /// Ready steps of its lane that go before it.
+        ahead: usize,
+        /// What each worker lacks.
+        workers: Vec<Elimination>,
+    },
+    /// A worker holds it.
+    Held {
+        /// Who.
+        worker: WorkerId,
+        /// The lease's number.
+        fence: Fence,
+        /// When it started, if that is known.
+        started_at: Option<Time>,
+        /// Whether and why it was told to stop.
+        stop: Option<StopReason>,
+    },
+    /// It has ended.
+    Ended {
+        /// The step at the root of it, where a failure was.
+        cause: Option<StepIx>,
+        /// Whether its run was told to end, and why.
+        cancelled: Option<CancelReason>,
+    },
+}
+
+/// A lock that keeps a step waiting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockWait {
+    /// Its name.
+    pub lock: Box<str>,
+    /// Its slots.
+    pub slots: u32,
+    /// Who holds it.
+    pub holders: Vec<(RunId, StepIx, Fence)>,
+    /// Whether a free slot is kept for a step that was passed over.
+    pub reserved: bool,
+}
+
+/// Why one worker does not run a step now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elimination {
+    /// Its name.
+    pub worker: Box<str>,
+    /// The reason, as a phrase.
+    pub reason: String,
+}
+
+impl Engine {
+    /// Why a step stands where it stands; `None` if there is no such step here.
+    pub fn why(&self, run: RunId, step: StepIx) -> Option<Why> {
+        let run_ix = *self.run_ids.get(&run)?;
+        let run = &self.runs[run_ix];
+        let state = run.steps.get(step.0 as usize)?;
+        Some(match state.status {
+            StepStatus::Waiting | StepStatus::Ready if state.settling => Why::Settling,
+            StepStatus::Waiting if state.remaining == 0 => Why::BackingOff {
+                until: state.since,
+                attempt: state.attempt,
+            },
+            StepStatus::Waiting => {
+                let needs = run.plan.needs(step).iter().map(|edge| edge.step());
+                let waiting = needs.map(|need| (need, run.step(need).status));
+                Why::Needs {
+                    waiting: waiting
+                        .filter(|(_, status)| !status.is_terminal())
+                        .collect(),
+                }
+            }
+            StepStatus::Ready => self.why_ready(run_ix, step),
+            StepStatus::Leased | StepStatus::Running => {
+                let lease = &self.leases[state.lease];
+                Why::Held {
+                    worker: self.workers[lease.worker].id,
+                    fence: lease.fence,
+                    started_at: lease.started_at,
+                    stop: lease.stop.map(|(_, why)| why),
+                }
+            }
+            StepStatus::Succeeded
+            | StepStatus::Failed
+            | StepStatus::TimedOut
+            | StepStatus::Cancelled
+            | StepStatus::Skipped
+            | StepStatus::Blocked
+            | StepStatus::Cached => Why::Ended {
+                cause: state.cause(),
+                cancelled: run.cancel.map(|(_, reason)| reason),
+            },
+        })
+    }
+
+    fn why_ready(&self, run_ix: u32, step: StepIx) -> Why {
+        let run = &self.runs[run_ix];
+        let spec_ix = run.plan.spec_index(step).expect("joins are never ready") as usize;
+        let Some(lane_ix) = run.lanes.get(spec_ix).copied() else {
+            return Why::Settling;
+        };
+        let lane = &self.board.lanes[lane_ix];
+        let class = &self.board.classes[lane.key.class];
+        if class.workers == 0 {
+            let since = run.step(step).since.max(class.empty_since);
+            return Why::NoWorker {
+                placement: describe(&class.placement),
+                fails_at: since + lane.key.wait_for_worker,
+                workers: self.eliminations(&class.placement),
+            };
+        }
+        let waiting = self.lock_waits(lane_ix);
+        if !waiting.is_empty() {
+            return Why::Locks { waiting };
+        }
+        let place = self.place(run_ix, step, lane_ix);
+        let ahead = lane
+            .iter()
+            .take_while(|(at, queued)| *at < place || (*at == place && queued.step != step));
+        Why::Queue {
+            ahead: ahead.count(),
+            workers: self.eliminations(&class.placement),
+        }
+    }
+
+    fn lock_waits(&self, lane: u32) -> Vec<LockWait> {
+        let locks = self.board.lanes[lane]
+            .locks
+            .iter()
+            .flat_map(|locks| locks.iter());
+        let open = self.board.may_take(lane, self.now);
+        let busy = locks
+            .map(|lock| &self.board.locks[*lock])
+            .filter(|lock| !open && lock.free() <= 1);
+        let wait = |lock: &super::lock::Lock| LockWait {
+            lock: lock.name.clone(),
+            slots: lock.slots(),
+            reserved: lock.free() > 0,
+            holders: lock
+                .holders
+                .iter()
+                .filter_map(|fence| self.holder(*fence))
+                .collect(),
+        };
+        busy.map(wait).collect()
+    }
+
+    fn holder(&self, fence: Fence) -> Option<(RunId, StepIx, Fence)> {
+        let (_, lease) = self.leases.iter().find(|(_, lease)| lease.fence == fence)?;
+        Some((self.runs[lease.run].id, lease.step, fence))
+    }
+
+    fn eliminations(&self, placement: &Placement) -> Vec<Elimination> {
+        let workers = self.workers.iter().map(|(_, worker)| worker);
+        let eliminate = |worker: &super::worker::Worker| {
+            let reason = if worker.status != super::worker::WorkerStatus::Online {
+                format!("is {}", worker.status)
+            } else if let Some(refusal) = placement.refusal(worker.facts(self.term)) {
+                refusal
+            } else if worker.has_free_slot() {
+                "has a free slot and has not asked since".to_owned()
+            } else {
+                format!("holds {} leases in {} slots", worker.open(), worker.slots)
+            };
+            Elimination {
+                worker: worker.name.clone(),
+                reason,
+            }
+        };
+        workers.map(eliminate).collect()
+    }
+}
+
+/// What a placement demands, in words.
+pub(super) fn describe(placement: &Placement) -> String {
+    let mut parts = Vec::new();
+    if placement.pin == Pin::Leader {
+        parts.push("the leader's own worker".to_owned());
+    }
+    if !placement.requirement.0.is_empty() {
+        parts.push(placement.requirement.to_string());
+    }
+    if !placement.allow.is_empty() {
+        parts.push(format!("one of {}", placement.allow.join(", ")));
+    }
+    if !placement.deny.is_empty() {
+        parts.push(format!("none of {}", placement.deny.join(", ")));
+    }
+    if parts.is_empty() {
+        "any worker".to_owned()
+    } else {
+        parts.join("; ")
+    }
+}

@@ -1,0 +1,124 @@
+//! A worker, as the engine keeps it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::id::{Incarnation, Term, WorkerId};
+use crate::plan::WorkerFacts;
+use crate::requirement::Labels;
+use crate::session::{Home, Peer};
+use crate::time::{Span, Time};
+
+/// Where a worker stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkerStatus {
+    /// It is heard and gets leases.
+    Online,
+    /// It is heard, finishes what it has and gets no more.
+    Draining,
+    /// It was not heard for a TTL.
+    Lost,
+    /// Its guard reported its end, or a newer life of it.
+    Ended,
+}
+
+impl fmt::Display for WorkerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Online => "online",
+            Self::Draining => "draining",
+            Self::Lost => "lost",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+/// A worker that is known.
+#[derive(Clone, Debug)]
+pub(super) struct Worker {
+    pub(super) id: WorkerId,
+    pub(super) name: Box<str>,
+    pub(super) incarnation: Incarnation,
+    pub(super) labels: Labels,
+    pub(super) slots: u32,
+    pub(super) home: Home,
+    pub(super) status: WorkerStatus,
+    /// Whether it was told to take no more.
+    pub(super) drained: bool,
+    /// The term in which it registered: the leader's own worker is so only under that leader.
+    pub(super) term: Term,
+    /// When its status last changed.
+    pub(super) since: Time,
+    /// Open leases, in no order.
+    pub(super) leases: Vec<u32>,
+    /// Classes that it may serve; empty unless it is online.
+    pub(super) classes: Vec<u32>,
+    /// Open leases by (run, spec), where a per-worker limit counts them.
+    pub(super) groups: BTreeMap<(u32, u32), u32>,
+    /// When its silence is looked at next.
+    pub(super) timer: Option<Time>,
+    /// Volatile: its exchanges.
+    pub(super) peer: Peer,
+    /// Volatile: when it was last heard under this leader.
+    pub(super) contact: Time,
+    /// Volatile: how many more leases it would take, as of its parked exchange.
+    pub(super) want: u32,
+    /// Volatile: when its parked exchange must be answered.
+    pub(super) park_until: Time,
+    /// Volatile: how long its steps take, in microseconds, smoothed.
+    pub(super) pace_us: u64,
+}
+
+impl Worker {
+    pub(super) fn facts(&self, term: Term) -> WorkerFacts<'_> {
+        WorkerFacts {
+            labels: &self.labels,
+            name: &self.name,
+            leads: self.leads(term),
+        }
+    }
+
+    fn leads(&self, term: Term) -> bool {
+        match self.home {
+            Home::Remote => false,
+            Home::Leader | Home::SharedFate => self.term == term,
+        }
+    }
+
+    /// Whether its leases end by time.
+    pub(super) fn leases_expire(&self) -> bool {
+        self.home != Home::SharedFate
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.status, WorkerStatus::Online | WorkerStatus::Draining)
+    }
+
+    pub(super) fn open(&self) -> u32 {
+        u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
+    }
+
+    pub(super) fn has_free_slot(&self) -> bool {
+        self.open() < self.slots
+    }
+
+    /// Remembers how long a step took; an eighth of each new one counts.
+    pub(super) fn learn(&mut self, ran: Span) {
+        let us = ran.as_millis().saturating_mul(1000);
+        self.pace_us = if self.pace_us == 0 {
+            us.max(1)
+        } else {
+            (self.pace_us * 7 + us) / 8
+        };
+    }
+
+    /// How many leases it may hold: one per slot, and ahead of each slot as many as fill `work`, at least one.
+    pub(super) fn capacity(&self, work: Span, ahead_max: u32) -> u32 {
+        let fill = match self.pace_us {
+            0 => 1,
+            pace => (work.as_millis() * 1000 / pace).max(1),
+        };
+        let ahead = u32::try_from(fill).unwrap_or(u32::MAX).min(ahead_max);
+        self.slots.saturating_mul(1 + ahead)
+    }
+}

@@ -1,0 +1,160 @@
+//! Names for things as small numbers, one type each so that they cannot be mixed up.
+
+use std::fmt;
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($int:ty), $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub $int);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+        }
+    };
+}
+
+number! {
+    /// Index of a node in its plan: a step, or the join of a matrix.
+    StepIx(u32), "#"
+}
+number! {
+    /// A worker's own number, kept in its state directory across restarts.
+    WorkerId(u64), "w"
+}
+number! {
+    /// One life of a worker process. A worker starts each life with a greater number than the one before.
+    Incarnation(u64), "i"
+}
+number! {
+    /// Epoch of a leader. Each campaign that wins gets a greater one.
+    Term(u64), "t"
+}
+number! {
+    /// Number of an exchange within an incarnation; grows by one with each exchange that the worker sends.
+    Seq(u64), "s"
+}
+
+/// One execution of a plan.
+///
+/// Made by whoever submits it, so that a repeated submission is recognised: milliseconds since the epoch in the upper
+/// 42 bits, chance below. Printed in base 32, where ids sort by age.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RunId(pub u64);
+
+impl RunId {
+    const DIGITS: &'static [u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+    /// The id of a run that is submitted at `millis` since the epoch; `chance` tells it from others of that moment.
+    pub const fn new(millis: u64, chance: u64) -> Self {
+        Self((millis << 22) | (chance & 0x3f_ffff))
+    }
+
+    /// Reads what `Display` wrote; letters of either case.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.is_empty() || text.len() > 13 {
+            return None;
+        }
+        text.bytes().try_fold(0_u64, Self::push_digit).map(Self)
+    }
+
+    fn push_digit(value: u64, digit: u8) -> Option<u64> {
+        let digit = Self::DIGITS
+            .iter()
+            .position(|d| *d == digit.to_ascii_lowercase())? as u64;
+        value.checked_mul(32)?.checked_add(digit)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = [0_u8; 13];
+        for (place, slot) in digits.iter_mut().rev().enumerate() {
+            *slot = Self::DIGITS[(self.0 >> (place * 5) & 31) as usize];
+        }
+        let text = std::str::from_utf8(&digits).map_err(|_| fmt::Error)?;
+        let text = text.trim_start_matches('0');
+        f.write_str(if text.is_empty() { "0" } else { text })
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "run {self}")
+    }
+}
+
+/// The number of a lease: one counter for the whole cluster that only grows.
+///
+/// The upper 16 bits are the store's generation, which changes when the store may have lost commits, so that a number
+/// handed out before the loss is never handed out again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Fence(pub u64);
+
+impl Fence {
+    const COUNT_BITS: u32 = 48;
+
+    /// The fence number `count` of a store's `generation`.
+    pub const fn new(generation: u16, count: u64) -> Self {
+        Self(((generation as u64) << Self::COUNT_BITS) | count)
+    }
+
+    /// Which generation of the store handed it out.
+    pub const fn generation(self) -> u16 {
+        (self.0 >> Self::COUNT_BITS) as u16
+    }
+
+    /// Its number within the generation.
+    pub const fn count(self) -> u64 {
+        self.0 & ((1 << Self::COUNT_BITS) - 1)
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.generation() {
+            0 => write!(f, "f{}", self.count()),
+            generation => write!(f, "f{generation}.{}", self.count()),
+        }
+    }
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_id_reads_back_what_it_prints_and_sorts_by_age() {
+        let older = RunId::new(1_790_000_000_000, 77);
+        let newer = RunId::new(1_790_000_000_001, 3);
+        assert_eq!(RunId::parse(&older.to_string()), Some(older));
+        assert_eq!(older.to_string().len(), 13);
+        assert!(older.to_string() < newer.to_string());
+        assert_eq!(
+            RunId::parse("ilou"),
+            None,
+            "letters that look like digits are not ours"
+        );
+        assert_eq!(RunId::parse("zzzzzzzzzzzzz"), None, "more than 64 bits");
+    }
+
+    #[test]
+    fn a_fence_of_a_later_generation_is_greater() {
+        assert!(Fence::new(1, 1) > Fence::new(0, 1 << 40));
+        assert_eq!(Fence::new(3, 9).to_string(), "f3.9");
+    }
+}

@@ -1,0 +1,17 @@
+//! The pure core of windlass: every rule, and nothing that touches the world.
+//!
+//! Time, ids and randomness come in as arguments; decisions come out as events and replies. The same code therefore
+//! runs in a laptop's `run`, in a fleet's leader, in a standby that replays a journal and in the simulator.
+//!
+//! Read in this order: [`plan`] (what is to be done), [`engine`] (who does it when), [`session`] (how a worker is told).
+#![warn(clippy::wildcard_enum_match_arm, clippy::iter_over_hash_type)]
+
+pub mod engine;
+pub mod id;
+pub mod outcome;
+pub mod plan;
+pub mod planted;
+pub mod requirement;
+pub mod session;
+mod slab;
+pub mod time;

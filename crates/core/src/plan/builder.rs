@@ -1,0 +1,252 @@
+//! Gathers a plan in code, node by node, and freezes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::check::{PlanError, is_name};
+use super::fingerprint::Fingerprint;
+use super::graph::{Graph, critical_path};
+use super::limits::{CELLS_MAX, EDGES_MAX, STEPS_MAX};
+use super::plan_type::{JOIN, Plan};
+use super::spec::StepSpec;
+use crate::id::StepIx;
+
+/// How one node needs another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// It waits, and is blocked if the need fails.
+    Required,
+    /// It waits, whatever becomes of the need.
+    Optional,
+}
+
+/// Gathers steps, matrices, needs and locks; [`build`](Self::build) checks and freezes them.
+#[derive(Debug)]
+pub struct PlanBuilder {
+    pipeline: Box<str>,
+    names: Vec<Box<str>>,
+    spec_of: Vec<u32>,
+    work_of: Vec<u32>,
+    specs: BTreeMap<StepSpec, u32>,
+    works: BTreeMap<Arc<str>, u32>,
+    needs: Vec<(StepIx, StepIx, Need)>,
+    lock_slots: BTreeMap<Box<str>, u32>,
+    problems: Vec<PlanError>,
+}
+
+impl PlanBuilder {
+    /// An empty plan of the pipeline called `pipeline`.
+    pub fn new(pipeline: &str) -> Self {
+        Self {
+            pipeline: pipeline.into(),
+            names: Vec::new(),
+            spec_of: Vec::new(),
+            work_of: Vec::new(),
+            specs: BTreeMap::new(),
+            works: BTreeMap::new(),
+            needs: Vec::new(),
+            lock_slots: BTreeMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Adds a step with nothing to execute, for plans whose work is known by name.
+    pub fn step(&mut self, name: &str, spec: StepSpec) -> StepIx {
+        self.step_with(name, spec, "")
+    }
+
+    /// Adds a step that executes `work`, which means something to executors only.
+    pub fn step_with(&mut self, name: &str, spec: StepSpec, work: &str) -> StepIx {
+        let spec = self.check_spec(name, spec);
+        let fresh = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
+        let spec = *self.specs.entry(spec).or_insert(fresh);
+        let fresh = u32::try_from(self.works.len()).unwrap_or(u32::MAX);
+        let work = match self.works.get(work) {
+            Some(known) => *known,
+            None => *self.works.entry(work.into()).or_insert(fresh),
+        };
+        self.node(name, spec, work)
+    }
+
+    /// Adds one step per cell, called `name[cell]`, and the node that joins them, called `name`, which it returns.
+    pub fn matrix(
+        &mut self,
+        name: &str,
+        cells: impl IntoIterator<Item = (String, StepSpec)>,
+    ) -> StepIx {
+        let cells: Vec<StepIx> = cells
+            .into_iter()
+            .map(|(cell, spec)| self.step(&format!("{name}[{cell}]"), spec))
+            .collect();
+        if cells.is_empty() {
+            self.problems.push(PlanError::EmptyMatrix(name.to_owned()));
+        }
+        if cells.len() > CELLS_MAX {
+            self.problems.push(PlanError::TooManyCells {
+                name: name.to_owned(),
+                cells: cells.len(),
+            });
+        }
+        let join = self.node(name, JOIN, 0);
+        for cell in cells {
+            self.needs.push((join, cell, Need::Required));
+        }
+        join
+    }
+
+    /// Makes `step` wait for `need` and be blocked by its failure.
+    pub fn needs(&mut self, step: StepIx, need: StepIx) {
+        self.needs.push((step, need, Need::Required));
+    }
+
+    /// Makes `step` wait for `need` without being blocked by it.
+    pub fn needs_optional(&mut self, step: StepIx, need: StepIx) {
+        self.needs.push((step, need, Need::Optional));
+    }
+
+    /// Gives the lock `name` this many slots; a lock not named here has one.
+    pub fn lock_slots(&mut self, name: &str, slots: u32) {
+        if slots == 0 {
+            self.problems
+                .push(PlanError::LockWithoutSlots(name.to_owned()));
+        }
+        let name = self.global_lock(name);
+        self.lock_slots.insert(name, slots);
+    }
+
+    /// Checks everything and freezes it, or tells every problem found.
+    pub fn build(mut self) -> Result<Plan, Vec<PlanError>> {
+        self.check_sizes();
+        self.check_names();
+        self.check_needs();
+        if !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+        let graph = Graph::new(self.names.len(), &self.needs);
+        let order = match graph.order() {
+            Ok(order) => order,
+            Err(cycle) => {
+                let names = cycle
+                    .iter()
+                    .map(|at| self.names[*at as usize].to_string())
+                    .collect();
+                return Err(vec![PlanError::Cycle(names)]);
+            }
+        };
+        Ok(self.freeze(graph, &order))
+    }
+
+    fn freeze(self, graph: Graph, order: &[u32]) -> Plan {
+        let weights = critical_path(&graph, order, |at| self.spec_of[at as usize] != JOIN);
+        let mut specs: Vec<StepSpec> = vec![StepSpec::default(); self.specs.len()];
+        for (spec, at) in self.specs {
+            specs[at as usize] = spec;
+        }
+        let mut works: Vec<Arc<str>> = vec!["".into(); self.works.len()];
+        for (work, at) in self.works {
+            works[at as usize] = work;
+        }
+        let steps = self.spec_of.iter().filter(|spec| **spec != JOIN).count();
+        let mut plan = Plan {
+            pipeline: self.pipeline,
+            steps: u32::try_from(steps).expect("checked against STEPS_MAX"),
+            names: super::plan_type::Names::new(&self.names),
+            spec_of: self.spec_of.into(),
+            work_of: self.work_of.into(),
+            specs: specs.into(),
+            works: works.into(),
+            graph,
+            weights: weights.into(),
+            lock_slots: self.lock_slots,
+            fingerprint: Fingerprint::default(),
+        };
+        plan.fingerprint = Fingerprint::of(&plan);
+        plan
+    }
+
+    fn node(&mut self, name: &str, spec: u32, work: u32) -> StepIx {
+        let at = StepIx(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.names.push(name.into());
+        self.spec_of.push(spec);
+        self.work_of.push(work);
+        at
+    }
+
+    /// Puts a spec into its normal form: locks sorted and under their global names, node names sorted.
+    fn check_spec(&mut self, name: &str, mut spec: StepSpec) -> StepSpec {
+        for lock in &mut spec.locks {
+            lock.name = self.global_lock(&lock.name);
+        }
+        spec.locks.sort();
+        for pair in spec
+            .locks
+            .windows(2)
+            .filter(|pair| pair[0].name == pair[1].name)
+        {
+            let lock = pair[0].name.to_string();
+            self.problems.push(PlanError::LockTwice {
+                step: name.to_owned(),
+                lock,
+            });
+        }
+        if spec.per_worker == Some(0) {
+            self.problems
+                .push(PlanError::PerWorkerZero(name.to_owned()));
+        }
+        spec.placement.allow.sort();
+        spec.placement.deny.sort();
+        spec
+    }
+
+    fn global_lock(&self, name: &str) -> Box<str> {
+        match name.strip_prefix("./") {
+            Some(own) => format!("{}/{own}", self.pipeline).into(),
+            None => name.into(),
+        }
+    }
+
+    fn check_sizes(&mut self) {
+        let steps = self.spec_of.iter().filter(|spec| **spec != JOIN).count();
+        if steps == 0 {
+            self.problems.push(PlanError::Empty);
+        }
+        if steps > STEPS_MAX {
+            self.problems.push(PlanError::TooManySteps(steps));
+        }
+        if self.needs.len() > EDGES_MAX {
+            self.problems
+                .push(PlanError::TooManyEdges(self.needs.len()));
+        }
+    }
+
+    fn check_names(&mut self) {
+        let mut sorted: Vec<&str> = self.names.iter().map(|name| &**name).collect();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).filter(|pair| pair[0] == pair[1]);
+        let mut found: Vec<PlanError> = twice
+            .map(|pair| PlanError::DuplicateName(pair[0].to_owned()))
+            .collect();
+        found.dedup();
+        let bad = self.names.iter().filter(|name| !is_name(name));
+        found.extend(bad.map(|name| PlanError::BadName(name.to_string())));
+        self.problems.append(&mut found);
+    }
+
+    fn check_needs(&mut self) {
+        self.needs.sort_unstable();
+        let name = |at: StepIx| self.names[at.0 as usize].to_string();
+        let own = self.needs.iter().filter(|(step, need, _)| step == need);
+        let mut found: Vec<PlanError> = own
+            .map(|(step, ..)| PlanError::SelfNeed(name(*step)))
+            .collect();
+        let twice = self
+            .needs
+            .windows(2)
+            .filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
+        found.extend(twice.map(|pair| PlanError::DuplicateNeed {
+            step: name(pair[0].0),
+            need: name(pair[0].1),
+        }));
+        self.problems.append(&mut found);
+    }
+}

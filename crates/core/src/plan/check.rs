@@ -1,0 +1,85 @@
+//! What can be wrong with a plan.
+
+use super::limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, STEPS_MAX};
+
+/// A problem that keeps a plan from being built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No step at all.
+    #[error("the plan has no steps")]
+    Empty,
+    /// Two nodes of one name.
+    #[error("two steps are called `{0}`")]
+    DuplicateName(String),
+    /// A name that cannot be written in a path, a label or a command line.
+    #[error(
+        "`{0}` is no name: use 1 to {NAME_MAX} letters, digits, `_`, `-`, `.`, beginning with a letter or `_`; a \
+         cell may have any printable text in its brackets"
+    )]
+    BadName(String),
+    /// A step that needs itself.
+    #[error("`{0}` needs itself")]
+    SelfNeed(String),
+    /// One need, twice.
+    #[error("`{step}` needs `{need}` twice")]
+    DuplicateNeed {
+        /// Who needs.
+        step: String,
+        /// Whom.
+        need: String,
+    },
+    /// Needs that run in a circle; the first name is repeated at the end.
+    #[error("needs run in a circle: {}", .0.join(" needs "))]
+    Cycle(Vec<String>),
+    /// A matrix without cells.
+    #[error("the matrix `{0}` has no cells")]
+    EmptyMatrix(String),
+    /// More cells than a matrix may have.
+    #[error("the matrix `{name}` has {cells} cells; at most {CELLS_MAX} are allowed")]
+    TooManyCells {
+        /// Which matrix.
+        name: String,
+        /// How many it has.
+        cells: usize,
+    },
+    /// More steps than a plan may have.
+    #[error("the plan has {0} steps; at most {STEPS_MAX} are allowed")]
+    TooManySteps(usize),
+    /// More needs than a plan may have.
+    #[error("the plan has {0} needs; at most {EDGES_MAX} are allowed")]
+    TooManyEdges(usize),
+    /// A lock named twice by one step.
+    #[error("`{step}` takes the lock `{lock}` twice")]
+    LockTwice {
+        /// Which step.
+        step: String,
+        /// Which lock.
+        lock: String,
+    },
+    /// A lock that nobody could ever hold.
+    #[error("the lock `{0}` has no slots")]
+    LockWithoutSlots(String),
+    /// A limit that lets nothing through.
+    #[error("`{0}` may run zero times per worker: leave `per_worker` out or make it at least 1")]
+    PerWorkerZero(String),
+}
+
+/// Whether the name of a step or matrix can be used: `[A-Za-z_][A-Za-z0-9_.-]*`, with `[printable]` behind it for a
+/// cell.
+pub(super) fn is_name(name: &str) -> bool {
+    if name.len() > NAME_MAX {
+        return false;
+    }
+    let (stem, cell) = match name.split_once('[') {
+        Some((stem, rest)) => (stem, rest.strip_suffix(']')),
+        None => (name, Some("x")),
+    };
+    let cell_ok = cell.is_some_and(|cell| !cell.is_empty() && !cell.chars().any(char::is_control));
+    let mut bytes = stem.bytes();
+    let first_ok = bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    cell_ok
+        && first_ok
+        && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+}

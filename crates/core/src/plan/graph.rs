@@ -1,0 +1,148 @@
+//! Edges in flat arrays, an order in which every node comes after its needs, and what hangs on each node.
+
+use super::builder::Need;
+use super::plan_type::Edge;
+use crate::id::StepIx;
+
+/// Both directions of the needs of a plan, as offsets into one array each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Graph {
+    needs: Flat,
+    dependents: Flat,
+}
+
+/// Lists of edges, one per node, laid end to end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Flat {
+    starts: Box<[u32]>,
+    edges: Box<[Edge]>,
+}
+
+impl Flat {
+    fn new(nodes: usize, edges: impl Iterator<Item = (u32, Edge)> + Clone) -> Self {
+        let mut starts = vec![0_u32; nodes + 1];
+        for (from, _) in edges.clone() {
+            starts[from as usize + 1] += 1;
+        }
+        for at in 0..nodes {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        let mut list = vec![Edge::new(StepIx(0), Need::Required); starts[nodes] as usize];
+        for (from, edge) in edges {
+            list[next[from as usize] as usize] = edge;
+            next[from as usize] += 1;
+        }
+        Self {
+            starts: starts.into(),
+            edges: list.into(),
+        }
+    }
+
+    fn of(&self, node: u32) -> &[Edge] {
+        let node = node as usize;
+        &self.edges[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+}
+
+impl Graph {
+    pub(super) fn new(nodes: usize, needs: &[(StepIx, StepIx, Need)]) -> Self {
+        Self {
+            needs: Flat::new(
+                nodes,
+                needs
+                    .iter()
+                    .map(|(step, need, how)| (step.0, Edge::new(*need, *how))),
+            ),
+            dependents: Flat::new(
+                nodes,
+                needs
+                    .iter()
+                    .map(|(step, need, how)| (need.0, Edge::new(*step, *how))),
+            ),
+        }
+    }
+
+    pub(super) fn needs(&self, node: StepIx) -> &[Edge] {
+        self.needs.of(node.0)
+    }
+
+    pub(super) fn dependents(&self, node: StepIx) -> &[Edge] {
+        self.dependents.of(node.0)
+    }
+
+    fn nodes(&self) -> u32 {
+        u32::try_from(self.needs.starts.len() - 1).expect("nodes are counted in 32 bits")
+    }
+
+    /// All nodes, each after its needs; or the nodes of a circle, the first repeated at the end.
+    pub(super) fn order(&self) -> Result<Vec<u32>, Vec<u32>> {
+        let mut open: Vec<u32> = (0..self.nodes())
+            .map(|node| self.needs.of(node).len() as u32)
+            .collect();
+        let mut order: Vec<u32> = (0..self.nodes())
+            .filter(|node| open[*node as usize] == 0)
+            .collect();
+        let mut next = 0;
+        while let Some(node) = order.get(next).copied() {
+            next += 1;
+            for edge in self.dependents.of(node) {
+                let dependent = edge.step().0;
+                open[dependent as usize] -= 1;
+                if open[dependent as usize] == 0 {
+                    order.push(dependent);
+                }
+            }
+        }
+        if order.len() == open.len() {
+            Ok(order)
+        } else {
+            Err(self.circle(&open))
+        }
+    }
+
+    /// Follows unmet needs from any node that has one until a node comes up again.
+    fn circle(&self, open: &[u32]) -> Vec<u32> {
+        let start = (0..self.nodes())
+            .find(|node| open[*node as usize] > 0)
+            .expect("a node was left over");
+        let mut path = vec![start];
+        let mut place = vec![u32::MAX; open.len()];
+        loop {
+            let here = path[path.len() - 1];
+            place[here as usize] = path.len() as u32 - 1;
+            let unmet = |edge: &&Edge| open[edge.step().0 as usize] > 0;
+            let next = self
+                .needs
+                .of(here)
+                .iter()
+                .find(unmet)
+                .expect("a node left over has an unmet need")
+                .step()
+                .0;
+            path.push(next);
+            if place[next as usize] != u32::MAX {
+                return path.split_off(place[next as usize] as usize);
+            }
+        }
+    }
+}
+
+/// For each node the number of steps on the longest path that begins with it.
+pub(super) fn critical_path(
+    graph: &Graph,
+    order: &[u32],
+    is_step: impl Fn(u32) -> bool,
+) -> Vec<u32> {
+    let mut weights = vec![0_u32; order.len()];
+    for node in order.iter().rev() {
+        let behind = graph
+            .dependents
+            .of(*node)
+            .iter()
+            .map(|edge| weights[edge.step().0 as usize])
+            .max();
+        weights[*node as usize] = behind.unwrap_or(0) + u32::from(is_step(*node));
+    }
+    weights
+}

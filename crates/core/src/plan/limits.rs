@@ -1,0 +1,14 @@
+//! Bounds on plans.
+
+/// Steps in a plan, joins not counted: far beyond any written by hand, small enough for 32-bit indices and a laptop's
+/// memory.
+pub const STEPS_MAX: usize = 1_000_000;
+
+/// Cells of one matrix: a matrix beyond that is a mistake in its axes.
+pub const CELLS_MAX: usize = 100_000;
+
+/// Needs in a plan: ten for each step of the largest plan.
+pub const EDGES_MAX: usize = 10_000_000;
+
+/// Bytes in a name: it must fit in file names, metric labels and on screen.
+pub const NAME_MAX: usize = 128;

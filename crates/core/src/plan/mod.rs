@@ -1,0 +1,23 @@
+//! Plans: validated, expanded, frozen graphs of steps.
+//!
+//! A [`PlanBuilder`] gathers steps, matrices and needs; [`PlanBuilder::build`] reports every problem at once or freezes
+//! them into a [`Plan`]: integer indices, edges in two flat arrays, and whatever steps share kept once. A matrix is its
+//! cells plus one *join* node, so that a step that needs a matrix of a thousand cells has one edge.
+
+mod builder;
+mod check;
+mod fingerprint;
+mod graph;
+mod limits;
+mod plan_type;
+mod spec;
+
+pub use builder::{Need, PlanBuilder};
+pub use check::PlanError;
+pub use fingerprint::Fingerprint;
+pub use limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, STEPS_MAX};
+pub use plan_type::{Edge, Plan};
+pub use spec::{
+    Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Retry, RetryOn,
+    StepSpec, WorkerFacts,
+};

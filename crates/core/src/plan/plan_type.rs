@@ -1,0 +1,168 @@
+//! The frozen plan.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::builder::Need;
+use super::fingerprint::Fingerprint;
+use super::graph::Graph;
+use super::spec::StepSpec;
+use crate::id::StepIx;
+
+/// Stands for the spec of a join node, which has none.
+pub(super) const JOIN: u32 = u32::MAX;
+
+/// One end of a need.
+///
+/// The top bit says that it is optional; plans have far fewer nodes than 2³¹.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge(u32);
+
+impl Edge {
+    const OPTIONAL: u32 = 1 << 31;
+
+    pub(super) const fn new(step: StepIx, need: Need) -> Self {
+        match need {
+            Need::Required => Self(step.0),
+            Need::Optional => Self(step.0 | Self::OPTIONAL),
+        }
+    }
+
+    /// The node at the other end.
+    pub const fn step(self) -> StepIx {
+        StepIx(self.0 & !Self::OPTIONAL)
+    }
+
+    /// Whether a failure of the need passes it.
+    pub const fn is_required(self) -> bool {
+        self.0 & Self::OPTIONAL == 0
+    }
+}
+
+/// All names of a plan in one piece of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    text: Box<str>,
+    ends: Box<[u32]>,
+}
+
+impl Names {
+    pub(super) fn new(names: &[Box<str>]) -> Self {
+        let text: String = names.iter().map(|name| &**name).collect();
+        let mut end = 0;
+        let ends = names.iter().map(|name| {
+            end += u32::try_from(name.len()).expect("names are short");
+            end
+        });
+        Self {
+            ends: ends.collect(),
+            text: text.into(),
+        }
+    }
+
+    fn get(&self, at: usize) -> &str {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.text[start as usize..self.ends[at] as usize]
+    }
+}
+
+/// A validated, expanded, frozen graph of steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub(super) pipeline: Box<str>,
+    pub(super) steps: u32,
+    pub(super) names: Names,
+    pub(super) spec_of: Box<[u32]>,
+    pub(super) work_of: Box<[u32]>,
+    pub(super) specs: Box<[StepSpec]>,
+    pub(super) works: Box<[Arc<str>]>,
+    pub(super) graph: Graph,
+    pub(super) weights: Box<[u32]>,
+    pub(super) lock_slots: BTreeMap<Box<str>, u32>,
+    pub(super) fingerprint: Fingerprint,
+}
+
+impl Plan {
+    /// The name of the pipeline that it was made from.
+    pub fn pipeline(&self) -> &str {
+        &self.pipeline
+    }
+
+    /// How many steps there are; joins do not count.
+    pub const fn step_count(&self) -> u32 {
+        self.steps
+    }
+
+    /// How many nodes there are: steps and joins.
+    pub fn node_count(&self) -> u32 {
+        u32::try_from(self.spec_of.len()).expect("nodes are counted in 32 bits")
+    }
+
+    /// Every node, in the order in which they were added.
+    pub fn nodes(&self) -> impl Iterator<Item = StepIx> + use<> {
+        (0..self.node_count()).map(StepIx)
+    }
+
+    /// Its name: `build`, `test[linux]`, or the matrix's `test` for a join.
+    pub fn name(&self, node: StepIx) -> &str {
+        self.names.get(node.0 as usize)
+    }
+
+    /// The node of this name.
+    pub fn find(&self, name: &str) -> Option<StepIx> {
+        self.nodes().find(|node| self.name(*node) == name)
+    }
+
+    /// Whether it joins the cells of a matrix; a join is never handed out.
+    pub fn is_join(&self, node: StepIx) -> bool {
+        self.spec_of[node.0 as usize] == JOIN
+    }
+
+    /// What the engine knows of the step; `None` for a join.
+    pub fn spec(&self, step: StepIx) -> Option<&StepSpec> {
+        self.specs.get(self.spec_of[step.0 as usize] as usize)
+    }
+
+    /// The index of its spec among [`specs`](Self::specs); `None` for a join. Cells of a matrix often share one.
+    pub fn spec_index(&self, step: StepIx) -> Option<u32> {
+        let at = self.spec_of[step.0 as usize];
+        (at != JOIN).then_some(at)
+    }
+
+    /// Every distinct spec.
+    pub fn specs(&self) -> &[StepSpec] {
+        &self.specs
+    }
+
+    /// What an executor is told to do.
+    pub fn work(&self, step: StepIx) -> Arc<str> {
+        self.works
+            .get(self.work_of[step.0 as usize] as usize)
+            .map_or_else(|| "".into(), Arc::clone)
+    }
+
+    /// What the node needs.
+    pub fn needs(&self, node: StepIx) -> &[Edge] {
+        self.graph.needs(node)
+    }
+
+    /// What needs the node.
+    pub fn dependents(&self, node: StepIx) -> &[Edge] {
+        self.graph.dependents(node)
+    }
+
+    /// Steps on the longest path that begins here: what hangs on it.
+    pub fn weight(&self, node: StepIx) -> u32 {
+        self.weights[node.0 as usize]
+    }
+
+    /// Slots of a lock; one unless declared.
+    pub fn lock_slots(&self, lock: &str) -> u32 {
+        self.lock_slots.get(lock).copied().unwrap_or(1)
+    }
+
+    /// A hash of everything in it: equal plans, and only those, have equal fingerprints, in every version of windlass.
+    pub const fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+}

@@ -1,0 +1,267 @@
+//! What the engine knows of a step: the rules for placing, repeating and ending it.
+
+use crate::requirement::{Labels, Requirement};
+use crate::time::Span;
+
+/// When a step runs, seen from its needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// No need failed (`success()`).
+    #[default]
+    Success,
+    /// A need failed (`failure()`); otherwise it is skipped.
+    Failure,
+    /// In any case, also when the run is being cancelled (`always()`).
+    Always,
+}
+
+/// Where a step must run, beyond labels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pin {
+    /// On any worker.
+    #[default]
+    Anywhere,
+    /// On the worker of the node that leads.
+    Leader,
+}
+
+/// Whether a failure of the step fails the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OnFailure {
+    /// It fails the run and blocks what needs it.
+    #[default]
+    Fail,
+    /// It is recorded; the run goes on as if the step had succeeded.
+    Ignore,
+}
+
+/// What a worker that has lost contact does with the step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OnLostContact {
+    /// Goes on; the outcome is accepted if the lease is still current by then.
+    #[default]
+    Continue,
+    /// Stops it before its lease can pass on. Steps that hold a lock always do.
+    Stop,
+}
+
+/// Who goes first among the steps that wait for a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockOrder {
+    /// The one that waited longest.
+    #[default]
+    Fifo,
+    /// The one of the newest run.
+    NewestFirst,
+    /// The newest, and it ends the older ones, waiting or running.
+    CancelOlder,
+}
+
+/// A lock that a step holds while it runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockUse {
+    /// Its name; `./name` belongs to the plan's pipeline alone.
+    pub name: Box<str>,
+    /// Who goes first.
+    pub order: LockOrder,
+}
+
+impl LockUse {
+    /// The lock of this name, first come first served.
+    pub fn fifo(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            order: LockOrder::Fifo,
+        }
+    }
+}
+
+/// A kind of failure that is worth another attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RetryOn {
+    /// This exit code.
+    Exit(i32),
+    /// Any failure of the command.
+    Failed,
+    /// A timeout.
+    TimedOut,
+}
+
+/// How often and when a step is tried again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Retry {
+    /// Attempts after the first.
+    pub times: u16,
+    /// The wait before the second attempt; it doubles from attempt to attempt.
+    pub wait_min: Span,
+    /// The longest wait.
+    pub wait_max: Span,
+    /// Which failures are tried again; empty: all.
+    pub on: Vec<RetryOn>,
+    /// Whether another worker than the one that failed should try, if there is one.
+    pub elsewhere: bool,
+    /// Hand-outs of one attempt after the first, when workers are lost. 0: once it may have started it is never handed
+    /// out again.
+    pub lost: u16,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            times: 0,
+            wait_min: Span::secs(1),
+            wait_max: Span::mins(1),
+            on: Vec::new(),
+            elsewhere: false,
+            lost: Self::LOST_DEFAULT,
+        }
+    }
+}
+
+impl Retry {
+    /// A step that loses four workers in a row is more likely the cause than the victim.
+    pub const LOST_DEFAULT: u16 = 3;
+
+    /// `times` attempts after the first, the rest by default.
+    pub fn times(times: u16) -> Self {
+        Self {
+            times,
+            ..Self::default()
+        }
+    }
+}
+
+/// What a worker is, as far as placement asks.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerFacts<'a> {
+    /// What it advertises.
+    pub labels: &'a Labels,
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it is the leading node's own.
+    pub leads: bool,
+}
+
+/// Which workers may run a step. Steps of equal placement form a *requirement class*.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// Labels demanded.
+    pub requirement: Requirement,
+    /// On the leading node, or anywhere.
+    pub pin: Pin,
+    /// Names of the only workers allowed; empty: all.
+    pub allow: Vec<Box<str>>,
+    /// Names of workers not allowed.
+    pub deny: Vec<Box<str>>,
+}
+
+impl Placement {
+    /// Whether the worker may run it.
+    pub fn accepts(&self, worker: WorkerFacts<'_>) -> bool {
+        self.refusal(worker).is_none()
+    }
+
+    /// Why the worker may not run it, as one phrase; `None` if it may.
+    pub fn refusal(&self, worker: WorkerFacts<'_>) -> Option<String> {
+        let named = |list: &[Box<str>]| list.iter().any(|name| &**name == worker.name);
+        if self.pin == Pin::Leader && !worker.leads {
+            return Some("is not the leader's own worker".to_owned());
+        }
+        if !self.allow.is_empty() && !named(&self.allow) {
+            return Some("is not among the allowed nodes".to_owned());
+        }
+        if named(&self.deny) {
+            return Some("is among the denied nodes".to_owned());
+        }
+        let unmet: Vec<String> = self
+            .requirement
+            .unmet(worker.labels)
+            .map(ToString::to_string)
+            .collect();
+        (!unmet.is_empty()).then(|| format!("lacks {}", unmet.join(", ")))
+    }
+}
+
+/// All that the engine knows of a step. Cells of a matrix and steps alike share one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StepSpec {
+    /// Which workers may run it.
+    pub placement: Placement,
+    /// Locks that it holds while it runs.
+    pub locks: Vec<LockUse>,
+    /// How often it is tried.
+    pub retry: Retry,
+    /// The longest that one attempt may run.
+    pub timeout: Option<Span>,
+    /// From the polite order to stop to the other one.
+    pub kill_grace: Span,
+    /// Greater goes first; grows by one for each minute waited.
+    pub priority: i32,
+    /// When it runs, seen from its needs.
+    pub condition: Condition,
+    /// Whether its failure fails the run.
+    pub on_failure: OnFailure,
+    /// The most of its cells that one worker runs at a time.
+    pub per_worker: Option<u32>,
+    /// How long it waits while no worker could run it.
+    pub wait_for_worker: Span,
+    /// How long it waits for its locks.
+    pub wait_for_lock: Span,
+    /// What a worker that has lost contact does with it.
+    pub on_lost_contact: OnLostContact,
+}
+
+impl Default for StepSpec {
+    fn default() -> Self {
+        Self {
+            placement: Placement::default(),
+            locks: Vec::new(),
+            retry: Retry::default(),
+            timeout: None,
+            kill_grace: Span::secs(10),
+            priority: 0,
+            condition: Condition::Success,
+            on_failure: OnFailure::Fail,
+            per_worker: None,
+            wait_for_worker: Span::mins(5),
+            wait_for_lock: Span::hours(24),
+            on_lost_contact: OnLostContact::Continue,
+        }
+    }
+}
+
+impl StepSpec {
+    /// A step for workers with all these labels, otherwise ordinary.
+    pub fn requiring<const N: usize>(labels: [&str; N]) -> Self {
+        let placement = Placement {
+            requirement: Requirement::all(labels),
+            ..Placement::default()
+        };
+        Self {
+            placement,
+            ..Self::default()
+        }
+    }
+
+    /// A step that holds all these locks, otherwise ordinary.
+    pub fn locking<const N: usize>(names: [&str; N]) -> Self {
+        Self {
+            locks: names.iter().map(|name| LockUse::fifo(name)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a worker that has lost contact must end it before its lease can pass on.
+    pub fn stops_on_lost_contact(&self) -> bool {
+        !self.locks.is_empty() || self.on_lost_contact == OnLostContact::Stop
+    }
+
+    /// Whether it may be handed out before a slot is free for it. Not if something waits for it to end (a lock, a
+    /// per-worker limit), if only one worker can have it, or if it must not be handed out in vain.
+    pub fn may_lease_ahead(&self) -> bool {
+        self.locks.is_empty()
+            && self.placement.pin == Pin::Anywhere
+            && self.per_worker.is_none()
+            && self.retry.lost > 0
+    }
+}

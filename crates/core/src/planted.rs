@@ -1,0 +1,119 @@
+//! Known bugs that can be switched on to prove that the simulator finds them.
+//!
+//! A simulator that finds nothing may be blind. Each [`Bug`] is a mistake that this design invites; the hunt switches
+//! one on at a time and must see an invariant break. Without the feature `planted` the switch is a constant `false`
+//! and the compiler removes every trace.
+
+/// A mistake to switch on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bug {
+    /// A grant whose reply was lost is taken as delivered and never sent again.
+    LostReplyForgetsGrant,
+    /// An exchange that was delayed and overtaken is believed as if it were the newest.
+    DelayedExchangeRevokes,
+    /// Undelivered grants are not counted when slots are.
+    UndeliveredOverfillSlots,
+    /// Grants wait for the next exchange instead of leaving with the parked one that they answered.
+    SupersededPollDropsGrants,
+    /// A new leader does not remember which outcomes were accepted.
+    ReplyCacheLost,
+    /// The journal takes an append of a deposed leader.
+    AppendWithoutFence,
+    /// Replies leave before their events are durable.
+    ReplyBeforeDurable,
+    /// A worker counts its deadline from the reply instead of from before its request.
+    DeadlineFromReply,
+    /// An outcome is accepted whatever fence it carries.
+    NoFenceCheck,
+    /// A leader sweeps leases without proving that it still leads.
+    NoTermCheckOnSweep,
+    /// Each takeover gives unconfirmed leases a new grace.
+    GracePerTakeover,
+    /// A lock passes on when its lease is told to stop, not when it has ended.
+    LockFreedEarly,
+    /// A step that is cancelled keeps its lock's slot.
+    LockLeakedOnCancel,
+    /// Locks are never reserved for a step that was passed over.
+    TwoLockStarvation,
+    /// Priority does not grow with waiting.
+    PriorityStarvation,
+    /// A failure blocks its direct dependents only.
+    BlockedCascadeMissed,
+    /// A failed attempt uses up deliveries.
+    RetryCountedAsDelivery,
+    /// An append of unknown outcome is repeated as a new batch.
+    DoubleAppendAfterUnknown,
+    /// A cell that is handed out again counts twice for its matrix's join.
+    JoinCountedTwice,
+    /// A late outcome is applied to its step.
+    LateOutcomeApplied,
+    /// The deposed leader's own worker keeps running what holds a lock.
+    DeposedWorkerKeepsLock,
+    /// A lease ahead is given to another worker without waiting for its holder's word.
+    TakenBackWhileStarting,
+    /// A repeated grant starts its step again.
+    RepeatedGrantRunsAgain,
+}
+
+impl Bug {
+    /// Every bug, in the order of the hunt's table.
+    pub const ALL: [Self; 23] = [
+        Self::LostReplyForgetsGrant,
+        Self::DelayedExchangeRevokes,
+        Self::UndeliveredOverfillSlots,
+        Self::SupersededPollDropsGrants,
+        Self::ReplyCacheLost,
+        Self::AppendWithoutFence,
+        Self::ReplyBeforeDurable,
+        Self::DeadlineFromReply,
+        Self::NoFenceCheck,
+        Self::NoTermCheckOnSweep,
+        Self::GracePerTakeover,
+        Self::LockFreedEarly,
+        Self::LockLeakedOnCancel,
+        Self::TwoLockStarvation,
+        Self::PriorityStarvation,
+        Self::BlockedCascadeMissed,
+        Self::RetryCountedAsDelivery,
+        Self::DoubleAppendAfterUnknown,
+        Self::JoinCountedTwice,
+        Self::LateOutcomeApplied,
+        Self::DeposedWorkerKeepsLock,
+        Self::TakenBackWhileStarting,
+        Self::RepeatedGrantRunsAgain,
+    ];
+}
+
+/// Which bug is on, if any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bugs {
+    #[cfg(feature = "planted")]
+    on: Option<Bug>,
+}
+
+impl Bugs {
+    /// No bug: the only value there is without the feature.
+    pub const NONE: Self = Self {
+        #[cfg(feature = "planted")]
+        on: None,
+    };
+
+    /// Exactly this bug.
+    #[cfg(feature = "planted")]
+    pub const fn only(bug: Bug) -> Self {
+        Self { on: Some(bug) }
+    }
+
+    /// Whether `bug` is on.
+    #[cfg(feature = "planted")]
+    pub fn on(self, bug: Bug) -> bool {
+        self.on == Some(bug)
+    }
+
+    /// Whether `bug` is on: never, in a build without the feature.
+    #[cfg(not(feature = "planted"))]
+    #[inline]
+    pub const fn on(self, _bug: Bug) -> bool {
+        false
+    }
+}

@@ -1,0 +1,183 @@
+//! What a step demands of a worker, and what a worker advertises.
+
+use std::fmt;
+
+/// What a worker advertises: words (`docker`) and facts (`os=linux`, `cpu=8`), compared without regard to case.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Labels(Vec<Box<str>>);
+
+impl Labels {
+    /// Labels from any list of words; sorted, in lower case, each once.
+    pub fn new<I: IntoIterator<Item = S>, S: AsRef<str>>(words: I) -> Self {
+        let mut list: Vec<Box<str>> = words
+            .into_iter()
+            .map(|w| w.as_ref().to_lowercase().into())
+            .collect();
+        list.sort();
+        list.dedup();
+        Self(list)
+    }
+
+    /// Whether the word (in lower case) is among them.
+    pub fn has(&self, word: &str) -> bool {
+        self.0.binary_search_by(|label| (**label).cmp(word)).is_ok()
+    }
+
+    /// The greatest number among the facts `key=…`.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.iter()
+            .filter_map(|label| label.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
+            .max()
+    }
+
+    /// All labels in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|label| &**label)
+    }
+}
+
+impl fmt::Display for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+/// How a fact's number is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Compare {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Greater,
+}
+
+/// One word of a requirement.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Atom {
+    /// The worker has this label.
+    Has(Box<str>),
+    /// The worker does not have this label.
+    Lacks(Box<str>),
+    /// The worker's fact of this name compares so to the number; a worker without the fact does not match.
+    Number(Box<str>, Compare, u64),
+}
+
+impl Atom {
+    /// The worker has `label`.
+    pub fn has(label: &str) -> Self {
+        Self::Has(label.to_lowercase().into())
+    }
+
+    /// The worker lacks `label`.
+    pub fn lacks(label: &str) -> Self {
+        Self::Lacks(label.to_lowercase().into())
+    }
+
+    /// Whether a worker with these labels satisfies it.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        match self {
+            Self::Has(label) => labels.has(label),
+            Self::Lacks(label) => !labels.has(label),
+            Self::Number(key, compare, bound) => {
+                labels.number(key).is_some_and(|n| match compare {
+                    Compare::Less => n < *bound,
+                    Compare::AtMost => n <= *bound,
+                    Compare::AtLeast => n >= *bound,
+                    Compare::Greater => n > *bound,
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Atom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Has(label) => f.write_str(label),
+            Self::Lacks(label) => write!(f, "not {label}"),
+            Self::Number(key, Compare::Less, n) => write!(f, "{key}<{n}"),
+            Self::Number(key, Compare::AtMost, n) => write!(f, "{key}<={n}"),
+            Self::Number(key, Compare::AtLeast, n) => write!(f, "{key}>={n}"),
+            Self::Number(key, Compare::Greater, n) => write!(f, "{key}>{n}"),
+        }
+    }
+}
+
+/// Atoms of which one must match: `gpu | tpu`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Clause(pub Vec<Atom>);
+
+impl Clause {
+    /// Whether a worker with these labels satisfies one of its atoms.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.0.iter().any(|atom| atom.matches(labels))
+    }
+}
+
+impl fmt::Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let atoms: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&atoms.join(" | "))
+    }
+}
+
+/// What a step demands: every clause must match. The empty requirement is met by every worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Requirement(pub Vec<Clause>);
+
+impl Requirement {
+    /// Demands every one of these labels.
+    pub fn all<I: IntoIterator<Item = S>, S: AsRef<str>>(labels: I) -> Self {
+        Self(
+            labels
+                .into_iter()
+                .map(|label| Clause(vec![Atom::has(label.as_ref())]))
+                .collect(),
+        )
+    }
+
+    /// Whether a worker with these labels satisfies it.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.0.iter().all(|clause| clause.matches(labels))
+    }
+
+    /// The clauses that a worker with these labels fails.
+    pub fn unmet<'a>(&'a self, labels: &'a Labels) -> impl Iterator<Item = &'a Clause> {
+        self.0.iter().filter(|clause| !clause.matches(labels))
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clauses: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&clauses.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_match_by_word_number_and_absence() {
+        let labels = Labels::new(["Docker", "os=linux", "cpu=8"]);
+        let need = |atoms: Vec<Atom>| Requirement(vec![Clause(atoms)]).matches(&labels);
+        assert!(need(vec![Atom::has("docker")]));
+        assert!(
+            need(vec![Atom::has("gpu"), Atom::has("OS=Linux")]),
+            "one of two"
+        );
+        assert!(need(vec![Atom::lacks("spot")]));
+        assert!(!need(vec![Atom::lacks("docker")]));
+        assert!(need(vec![Atom::Number("cpu".into(), Compare::AtLeast, 8)]));
+        assert!(!need(vec![Atom::Number("cpu".into(), Compare::Greater, 8)]));
+        assert!(
+            !need(vec![Atom::Number("mem".into(), Compare::AtLeast, 0)]),
+            "no such fact"
+        );
+    }
+}

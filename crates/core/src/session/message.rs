@@ -1,0 +1,255 @@
+//! What travels between a worker and the leader.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
+use crate::outcome::Outcome;
+use crate::requirement::Labels;
+use crate::time::Span;
+
+/// A lease as messages name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeaseRef {
+    /// Its number, which alone identifies it.
+    pub fence: Fence,
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepIx,
+    /// The attempt.
+    pub attempt: u16,
+}
+
+/// Where a worker's process lives, seen from the leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Home {
+    /// Anywhere else.
+    Remote,
+    /// On the leading node, which another node may replace: its leases expire like any other's.
+    Leader,
+    /// In the leader's process where no other process can take over: its leases end with the process, not by time.
+    SharedFate,
+}
+
+/// A worker joins, or comes back after a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// Its number.
+    pub worker: WorkerId,
+    /// Its name, unique among live workers.
+    pub name: Box<str>,
+    /// This life of it.
+    pub incarnation: Incarnation,
+    /// What it advertises.
+    pub labels: Labels,
+    /// How many steps it runs at a time.
+    pub slots: u32,
+    /// Where it lives.
+    pub home: Home,
+    /// Outcomes of its former life that it could not report; judged before that life's leases end.
+    pub spooled: Vec<Finished>,
+}
+
+/// What a worker is told when it has joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// Who leads.
+    pub term: Term,
+    /// How long a lease lasts without renewal.
+    pub ttl: Span,
+    /// How often to exchange at least.
+    pub interval: Span,
+    /// One for each spooled outcome.
+    pub verdicts: Vec<(Fence, Verdict)>,
+}
+
+/// The one message that a worker sends: heartbeat, renewal, outcomes and the wish for more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// From whom.
+    pub worker: WorkerId,
+    /// Which life of it.
+    pub incarnation: Incarnation,
+    /// Grows by one with each exchange.
+    pub seq: Seq,
+    /// The newest reply that it processed.
+    pub seen: Seq,
+    /// What ended and has no verdict yet.
+    pub finished: Vec<Finished>,
+    /// What it holds otherwise.
+    pub in_flight: Vec<InFlight>,
+    /// How many more leases it would take.
+    pub want: u32,
+}
+
+/// An attempt that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Which.
+    pub lease: LeaseRef,
+    /// How.
+    pub outcome: Outcome,
+    /// How long it ran, if it did.
+    pub ran: Option<Span>,
+}
+
+/// A lease that a worker holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Which.
+    pub lease: LeaseRef,
+    /// How far it is.
+    pub phase: Phase,
+}
+
+/// How far a held lease is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Waiting for a slot of the worker.
+    Queued,
+    /// Started.
+    Started,
+}
+
+/// The right to execute a step for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Its identity.
+    pub lease: LeaseRef,
+    /// What an executor is told to do.
+    pub work: Arc<str>,
+    /// The longest that it may run.
+    pub timeout: Option<Span>,
+    /// From the polite order to stop to the other one.
+    pub kill_grace: Span,
+    /// Whether a worker that has lost contact must end it before the lease can pass on.
+    pub stops_on_lost_contact: bool,
+}
+
+/// What became of a reported outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the attempt's outcome. The same answer is given however often it is reported.
+    Accepted,
+    /// The lease had ended already; the outcome is history. Nothing of the attempt may go on.
+    Stale,
+}
+
+/// How a step is to be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopHow {
+    /// Politely, then by force after its grace.
+    Term,
+    /// By force at once.
+    Kill,
+}
+
+/// Why a step is to be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopReason {
+    /// Its run was cancelled.
+    RunCancelled,
+    /// Another step of its run failed.
+    FailFast,
+    /// A newer run took its place at a lock.
+    Superseded,
+    /// It ran past its timeout and its worker did not end it.
+    Overdue,
+    /// Its lease has ended; somebody else may have the step.
+    Stale,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RunCancelled => "run cancelled",
+            Self::FailFast => "fail-fast",
+            Self::Superseded => "superseded",
+            Self::Overdue => "overdue",
+            Self::Stale => "stale",
+        })
+    }
+}
+
+/// An order to stop a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Which lease.
+    pub fence: Fence,
+    /// How.
+    pub how: StopHow,
+    /// Why.
+    pub why: StopReason,
+}
+
+/// The answer to one exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// To whom.
+    pub worker: WorkerId,
+    /// Which life of it.
+    pub incarnation: Incarnation,
+    /// The exchange that it answers.
+    pub seq: Seq,
+    /// Who leads.
+    pub term: Term,
+    /// What it says.
+    pub body: Result<ReplyBody, Refusal>,
+}
+
+/// What an answer says. Every lease that the exchange listed and `stops` does not name is renewed by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplyBody {
+    /// One for each finished attempt that the exchange listed.
+    pub verdicts: Vec<(Fence, Verdict)>,
+    /// New leases and undelivered ones, by rising fence.
+    pub grants: Vec<Grant>,
+    /// What must stop.
+    pub stops: Vec<Stop>,
+    /// Leases wanted back if they have not started.
+    pub take_back: Vec<Fence>,
+}
+
+impl ReplyBody {
+    /// Whether there is nothing in it that the worker waits for.
+    pub fn is_empty(&self) -> bool {
+        self.verdicts.is_empty()
+            && self.grants.is_empty()
+            && self.stops.is_empty()
+            && self.take_back.is_empty()
+    }
+}
+
+/// Why a worker's message had no effect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The leader does not know it, or not this life of it.
+    #[error("not registered: register first")]
+    NotRegistered,
+    /// A newer exchange of it was seen.
+    #[error("an older exchange than one seen already")]
+    OldSeq,
+    /// A newer life of the worker has registered.
+    #[error("a newer start of this worker has taken over")]
+    Superseded,
+    /// Its guard reported the end of this life.
+    #[error("this start of the worker has been reported as ended")]
+    Ended,
+    /// Another live worker has its name.
+    #[error(
+        "the name `{name}` is taken by worker {by}, which is live: choose another name or stop that one"
+    )]
+    NameTaken {
+        /// The name.
+        name: Box<str>,
+        /// Who has it.
+        by: WorkerId,
+    },
+    /// The cluster has as many workers as it may have.
+    #[error("the cluster has {0} workers, as many as it may have")]
+    TooManyWorkers(usize),
+    /// A worker that could run nothing.
+    #[error("a worker needs at least one slot")]
+    NoSlots,
+}

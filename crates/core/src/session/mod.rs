@@ -1,0 +1,32 @@
+//! The session: how one worker and the leader keep a shared view of leases over a link that may lose, duplicate, delay
+//! and reorder every message.
+//!
+//! ```text
+//!  worker                                              leader
+//!    │ exchange(seq 7, seen 6, finished, in flight) ──►  │ renews, judges, grants; parks it if there is nothing to say
+//!    │ ◄── reply(seq 7: verdicts, grants, stops)         │ `granted` events carry seq 7
+//!    │ exchange(seq 8, seen 7, …) ──►                    │
+//! ```
+//!
+//! - `seq` numbers exchanges, `seen` is the newest reply that the worker processed. The worker drops replies that are
+//!   not newer than `seen`.
+//! - A lease granted in answer to a `seq` beyond `seen` is *undelivered*: it is sent again under the same fence. One at
+//!   or below `seen` that the worker does not list is *forgotten*: it ends as lost at once.
+//! - A grant whose fence is not above the highest that this incarnation accepted is a repeat and ignored.
+//! - An outcome is listed until its verdict was processed, so every lease is always in one of the two lists.
+//! - The worker counts a lease's deadline from *before* it sent the exchange that renewed it, the leader from when it
+//!   received it: the worker's deadline always comes first.
+//!
+//! [`WorkerSession`] is the worker's end, [`Peer`] the leader's; the engine does what follows from the exchange.
+
+mod held;
+mod leader;
+mod message;
+mod worker;
+
+pub use leader::{Arrival, Peer};
+pub use message::{
+    Exchange, Finished, Grant, Home, InFlight, LeaseRef, Phase, Refusal, Register, Registered,
+    Reply, ReplyBody, Stop, StopHow, StopReason, Verdict,
+};
+pub use worker::{Action, SessionConfig, WorkerSession};

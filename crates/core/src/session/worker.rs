@@ -1,0 +1,415 @@
+//! The worker's end of a session.
+
+use std::collections::BTreeMap;
+
+use super::held::{Held, HeldState, Report};
+use super::message::{
+    Exchange, Finished, Grant, Refusal, Registered, Reply, ReplyBody, Stop, StopHow, StopReason,
+    Verdict,
+};
+use crate::id::{Fence, Incarnation, Seq, WorkerId};
+use crate::outcome::Outcome;
+use crate::planted::{Bug, Bugs};
+use crate::time::{Span, Time};
+
+/// Sent exchanges whose reply is awaited; beyond it the oldest is given up, its reply would renew nothing any more.
+const AWAITED_MAX: usize = 64;
+
+/// Who a session speaks for.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionConfig {
+    /// The worker.
+    pub worker: WorkerId,
+    /// This life of it.
+    pub incarnation: Incarnation,
+    /// How many steps it runs at a time.
+    pub slots: u32,
+    /// The most leases that it takes, running and ahead.
+    pub capacity: u32,
+    /// False where leader and worker share one fate: no deadline then.
+    pub leases_expire: bool,
+    /// Planted mistakes, none outside the simulator's hunt.
+    pub bugs: Bugs,
+}
+
+/// What a session tells its surroundings to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Start this step now.
+    Start(Grant),
+    /// Stop this step.
+    Stop(Stop),
+}
+
+/// A worker's view of its leases. Feed it replies, ends of processes and the passing of time; it answers with what to
+/// do and, when asked, with the next exchange to send.
+///
+/// Its clock is the worker's own, counts suspension, and shares nothing with the leader's but the rate.
+#[derive(Clone, Debug)]
+pub struct WorkerSession {
+    config: SessionConfig,
+    ttl: Span,
+    interval: Span,
+    seq: Seq,
+    seen: Seq,
+    /// The highest fence accepted: what is not above it is a repeat.
+    highest: Fence,
+    held: BTreeMap<Fence, Held>,
+    sent: BTreeMap<Seq, Time>,
+    news: bool,
+    draining: bool,
+    ended: Option<Refusal>,
+}
+
+impl WorkerSession {
+    /// A session that has just been registered, with what the leader told it.
+    pub fn new(config: SessionConfig, told: &Registered) -> Self {
+        Self {
+            config,
+            ttl: told.ttl,
+            interval: told.interval,
+            seq: Seq(0),
+            seen: Seq(0),
+            highest: Fence(0),
+            held: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            news: true,
+            draining: false,
+            ended: None,
+        }
+    }
+
+    /// The next exchange. `now` must be read before it is sent: deadlines count from it.
+    pub fn exchange(&mut self, now: Time) -> Exchange {
+        self.seq = Seq(self.seq.0 + 1);
+        self.news = false;
+        self.sent.insert(self.seq, now);
+        if self.sent.len() > AWAITED_MAX {
+            self.sent.pop_first();
+        }
+        let mut message = Exchange {
+            worker: self.config.worker,
+            incarnation: self.config.incarnation,
+            seq: self.seq,
+            seen: self.seen,
+            finished: Vec::new(),
+            in_flight: Vec::new(),
+            want: self.want(),
+        };
+        for held in self.held.values_mut() {
+            held.listed_from.get_or_insert(self.seq);
+            match held.report() {
+                Report::InFlight(lease) => message.in_flight.push(lease),
+                Report::Finished(lease) => message.finished.push(lease),
+            }
+        }
+        message
+    }
+
+    /// Whether an exchange should be sent now: there is news, nothing is awaited, or the reply is overdue.
+    pub fn exchange_due(&self, now: Time) -> bool {
+        self.ended.is_none() && (self.news || self.exchange_at().is_none_or(|at| at <= now))
+    }
+
+    /// When the newest exchange counts as lost; `None` if none is awaited.
+    fn exchange_at(&self) -> Option<Time> {
+        let (_, at) = self.sent.last_key_value()?;
+        Some(*at + self.interval + self.interval.part(2))
+    }
+
+    /// Takes in a reply. Late, repeated and foreign ones change nothing.
+    pub fn on_reply(&mut self, reply: Reply, now: Time) -> Vec<Action> {
+        let known =
+            (reply.worker, reply.incarnation) == (self.config.worker, self.config.incarnation);
+        if !known || self.ended.is_some() {
+            return Vec::new();
+        }
+        match reply.body {
+            Ok(body) => self.on_answer(reply.seq, body, now),
+            Err(refusal) => self.on_refusal(reply.seq, refusal),
+        }
+    }
+
+    fn on_answer(&mut self, seq: Seq, body: ReplyBody, now: Time) -> Vec<Action> {
+        if seq <= self.seen {
+            return Vec::new();
+        }
+        let Some(sent_at) = self.sent.get(&seq).copied() else {
+            return Vec::new();
+        };
+        self.seen = seq;
+        self.sent.retain(|other, _| *other > seq);
+        let counted_from = if self.config.bugs.on(Bug::DeadlineFromReply) {
+            now
+        } else {
+            sent_at
+        };
+        let deadline = counted_from + self.ttl.less(self.margin());
+        self.renew(seq, deadline, &body.stops);
+        for (fence, Verdict::Accepted | Verdict::Stale) in body.verdicts {
+            self.on_verdict(fence);
+        }
+        for grant in body.grants {
+            self.accept(grant, deadline);
+        }
+        for fence in body.take_back {
+            self.give_back(fence);
+        }
+        let mut actions: Vec<Action> = body
+            .stops
+            .into_iter()
+            .filter_map(|stop| self.stop(stop))
+            .collect();
+        actions.extend(self.start_queued(now));
+        actions
+    }
+
+    /// A tenth of the TTL for clocks that run at different rates, and half a second for a kill to be carried out.
+    fn margin(&self) -> Span {
+        self.ttl.part(10) + Span::millis(500)
+    }
+
+    fn renew(&mut self, seq: Seq, deadline: Time, stops: &[Stop]) {
+        for (fence, held) in &mut self.held {
+            let listed = held.listed_from.is_some_and(|from| from <= seq);
+            if listed && !stops.iter().any(|stop| stop.fence == *fence) {
+                held.deadline = held.deadline.max(deadline);
+            }
+        }
+    }
+
+    fn on_verdict(&mut self, fence: Fence) {
+        let finished = |held: &Held| matches!(held.state, HeldState::Finished { .. });
+        if self.held.get(&fence).is_some_and(finished) {
+            self.held.remove(&fence);
+        }
+    }
+
+    fn accept(&mut self, grant: Grant, deadline: Time) {
+        let fence = grant.lease.fence;
+        let repeat = if self.config.bugs.on(Bug::RepeatedGrantRunsAgain) {
+            self.held.contains_key(&fence)
+        } else {
+            fence <= self.highest
+        };
+        if repeat {
+            return;
+        }
+        self.highest = self.highest.max(fence);
+        self.held.insert(fence, Held::new(grant, deadline));
+    }
+
+    /// Answers a wish to have a lease back: released if it has not started, and then never will.
+    fn give_back(&mut self, fence: Fence) {
+        let Some(held) = self.held.get_mut(&fence) else {
+            return;
+        };
+        if held.is_queued() {
+            held.release();
+        }
+        self.news = true;
+    }
+
+    fn stop(&mut self, stop: Stop) -> Option<Action> {
+        let held = self.held.get_mut(&stop.fence)?;
+        match held.state {
+            HeldState::Queued => {
+                held.release();
+                self.news = true;
+                None
+            }
+            HeldState::Started { at } => {
+                held.state = HeldState::Stopping {
+                    at,
+                    how: stop.how,
+                    lost: stop.why == StopReason::Stale,
+                };
+                Some(Action::Stop(stop))
+            }
+            HeldState::Stopping { at, how, lost } if how < stop.how => {
+                held.state = HeldState::Stopping {
+                    at,
+                    how: stop.how,
+                    lost,
+                };
+                Some(Action::Stop(stop))
+            }
+            HeldState::Stopping { .. } | HeldState::Finished { .. } => None,
+        }
+    }
+
+    /// Starts what waits while slots are free, oldest first. What may not start any more is given back.
+    fn start_queued(&mut self, now: Time) -> Vec<Action> {
+        let mut free = self.slots_free();
+        let mut actions = Vec::new();
+        let expires = self.config.leases_expire;
+        for held in self.held.values_mut().filter(|held| held.is_queued()) {
+            if expires && held.deadline <= now {
+                held.release();
+                self.news = true;
+            } else if free > 0 && !self.draining {
+                free -= 1;
+                held.state = HeldState::Started { at: now };
+                actions.push(Action::Start(held.grant.clone()));
+            }
+        }
+        actions
+    }
+
+    fn slots_free(&self) -> usize {
+        let used = self.held.values().filter(|held| held.occupies()).count();
+        (self.config.slots as usize).saturating_sub(used)
+    }
+
+    fn want(&self) -> u32 {
+        if self.draining {
+            return 0;
+        }
+        let open = self
+            .held
+            .values()
+            .filter(|held| !matches!(held.state, HeldState::Finished { .. }))
+            .count();
+        self.config
+            .capacity
+            .saturating_sub(u32::try_from(open).unwrap_or(u32::MAX))
+    }
+
+    fn on_refusal(&mut self, seq: Seq, refusal: Refusal) -> Vec<Action> {
+        match refusal {
+            Refusal::OldSeq => return Vec::new(),
+            Refusal::NotRegistered if seq <= self.seen => return Vec::new(),
+            Refusal::NotRegistered
+            | Refusal::Superseded
+            | Refusal::Ended
+            | Refusal::NameTaken { .. }
+            | Refusal::TooManyWorkers(_)
+            | Refusal::NoSlots => {}
+        }
+        self.ended = Some(refusal);
+        let running = self.held.iter().filter(|(_, held)| held.occupies());
+        running
+            .map(|(fence, _)| {
+                Action::Stop(Stop {
+                    fence: *fence,
+                    how: StopHow::Kill,
+                    why: StopReason::Stale,
+                })
+            })
+            .collect()
+    }
+
+    /// Records that a process ended, and starts what waited for its slot.
+    pub fn on_finished(&mut self, fence: Fence, outcome: Outcome, now: Time) -> Vec<Action> {
+        let Some(held) = self.held.get_mut(&fence) else {
+            return Vec::new();
+        };
+        if held.finish(outcome, now) {
+            self.news = true;
+        }
+        self.start_queued(now)
+    }
+
+    /// Lets time pass: steps that must not outlive their lease are told to stop while there is still time.
+    pub fn on_tick(&mut self, now: Time) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.config.leases_expire {
+            for (fence, held) in &mut self.held {
+                actions.extend(lost_contact(*fence, held, self.ttl, now));
+            }
+        }
+        actions.extend(self.start_queued(now));
+        actions
+    }
+
+    /// When [`on_tick`](Self::on_tick) has something to do, or an exchange is due.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let strict = |held: &&Held| self.config.leases_expire && held.grant.stops_on_lost_contact;
+        let stops = self
+            .held
+            .values()
+            .filter(strict)
+            .filter_map(|held| match held.state {
+                HeldState::Started { .. } => Some(held.lost_contact_at(self.ttl)),
+                HeldState::Stopping {
+                    how: StopHow::Term, ..
+                } => Some(held.deadline),
+                HeldState::Queued
+                | HeldState::Stopping {
+                    how: StopHow::Kill, ..
+                }
+                | HeldState::Finished { .. } => None,
+            });
+        let exchange = self.ended.is_none().then(|| self.exchange_at()).flatten();
+        stops.chain(exchange).min()
+    }
+
+    /// Takes no more leases and gives back what has not started.
+    pub fn drain(&mut self) {
+        self.draining = true;
+        self.news = true;
+        self.held
+            .values_mut()
+            .filter(|held| held.is_queued())
+            .for_each(Held::release);
+    }
+
+    /// Why the session is over, if it is: everything must be killed and the worker start anew.
+    pub const fn ended(&self) -> Option<&Refusal> {
+        self.ended.as_ref()
+    }
+
+    /// How many leases it holds whose outcome is not known to it.
+    pub fn busy(&self) -> usize {
+        self.held
+            .values()
+            .filter(|held| !matches!(held.state, HeldState::Finished { .. }))
+            .count()
+    }
+
+    /// Outcomes without a verdict: what a restarted worker presents when it registers.
+    pub fn spool(&self) -> Vec<Finished> {
+        let reports = self.held.values().map(Held::report);
+        reports
+            .filter_map(|report| match report {
+                Report::Finished(finished) => Some(finished),
+                Report::InFlight(_) => None,
+            })
+            .collect()
+    }
+
+    /// By when the process of this lease must be dead if contact stays lost; `None` if it may go on.
+    pub fn deadline(&self, fence: Fence) -> Option<Time> {
+        let held = self.held.get(&fence)?;
+        (self.config.leases_expire && held.grant.stops_on_lost_contact).then_some(held.deadline)
+    }
+}
+
+fn lost_contact(fence: Fence, held: &mut Held, ttl: Span, now: Time) -> Option<Action> {
+    if !held.grant.stops_on_lost_contact {
+        return None;
+    }
+    let (at, how) = match held.state {
+        HeldState::Started { at } if now >= held.deadline => (at, StopHow::Kill),
+        HeldState::Started { at } if now >= held.lost_contact_at(ttl) => (at, StopHow::Term),
+        HeldState::Stopping {
+            at,
+            how: StopHow::Term,
+            ..
+        } if now >= held.deadline => (at, StopHow::Kill),
+        HeldState::Queued
+        | HeldState::Started { .. }
+        | HeldState::Stopping { .. }
+        | HeldState::Finished { .. } => return None,
+    };
+    let lost = match held.state {
+        HeldState::Stopping { lost, .. } => lost,
+        HeldState::Queued | HeldState::Started { .. } | HeldState::Finished { .. } => true,
+    };
+    held.state = HeldState::Stopping { at, how, lost };
+    Some(Action::Stop(Stop {
+        fence,
+        how,
+        why: StopReason::Stale,
+    }))
+}

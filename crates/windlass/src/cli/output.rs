@@ -1,0 +1,31 @@
+//! The only place that prints: data goes to standard output, talk to standard error.
+
+use std::io::{self, ErrorKind, Write as _};
+
+use super::exit;
+
+/// Prints what the user asked for and returns the exit code that tells whether it arrived.
+///
+/// A reader that has closed the pipe has seen enough, so that is a success.
+pub(super) fn data(text: &str) -> u8 {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
+        Err(error) => {
+            talk(&format!(
+                "windlass: failed to write to standard output: {error}"
+            ));
+            exit::OUTPUT
+        }
+    }
+}
+
+/// Tells the user something that is not the answer.
+#[expect(
+    clippy::print_stderr,
+    reason = "this module is where the program prints"
+)]
+pub(super) fn talk(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# Everything that has to hold before a change is merged, in stages.
+#
+#   ./test.sh                 all stages, in order; stops at the first that fails
+#   ./test.sh --deep          the same, then the long stages
+#   ./test.sh fmt lint        these stages only
+#   ./test.sh --list          the names of the stages
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+DEFAULT_STAGES=(setup fmt lint build test sim hunt doc generated lockfile)
+DEEP_STAGES=(sim-deep typos deny machete)
+
+# Packages in Cargo.lock. Raise it in the commit that adds a dependency, and say there why it is worth it.
+PACKAGES_MAX=120
+SCHEDULES=10000
+SCHEDULES_DEEP=200000
+
+stage_setup() {
+    local missing=()
+    command -v git >/dev/null || missing+=(git)
+    # A linker, and the C compiler that blake3 asks for.
+    command -v cc >/dev/null || missing+=(gcc)
+    [[ -e /usr/include/stdlib.h || ! -e /etc/debian_version ]] || missing+=(libc6-dev)
+    if ((${#missing[@]})); then
+        install "${missing[@]}"
+    fi
+    command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.95 or newer"
+    cargo fmt --version >/dev/null 2>&1 || fail "rustfmt is missing: rustup component add rustfmt"
+    cargo clippy --version >/dev/null 2>&1 || fail "clippy is missing: rustup component add clippy"
+    cargo --version
+    if has_nextest; then
+        echo "tests run with cargo-nextest"
+    else
+        echo "cargo-nextest is not installed: tests run with cargo test"
+    fi
+    cargo fetch --locked
+}
+
+stage_fmt() {
+    cargo xfmt --check
+}
+
+stage_lint() {
+    cargo lint
+}
+
+stage_build() {
+    cargo build --workspace --all-targets
+}
+
+# Unit tests, integration tests, conformance and tidy; then the examples in the documentation.
+stage_test() {
+    if has_nextest; then
+        cargo nextest run --workspace --profile ci
+    else
+        cargo test --workspace --lib --bins --tests --no-fail-fast
+    fi
+    cargo test --workspace --doc
+}
+
+stage_sim() {
+    cargo sim --schedules "$SCHEDULES"
+}
+
+# The simulator has to find each planted bug; one that it misses fails the stage.
+stage_hunt() {
+    cargo run -q --profile sim -p windlass-testkit --features planted --bin sim -- --hunt
+}
+
+stage_doc() {
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace
+}
+
+# Each generator compares what it would write with the file that is committed.
+stage_generated() {
+    cargo run -q -p windlass-testkit --bin transitions -- --check
+}
+
+stage_lockfile() {
+    cargo metadata --locked --format-version 1 >/dev/null
+    local packages
+    packages=$(grep -c '^\[\[package\]\]$' Cargo.lock)
+    echo "$packages packages in Cargo.lock, at most $PACKAGES_MAX"
+    ((packages <= PACKAGES_MAX)) || fail "too many packages; see PACKAGES_MAX in test.sh"
+}
+
+stage_sim-deep() {
+    cargo sim --schedules "$SCHEDULES_DEEP"
+}
+
+stage_typos() {
+    run_if_installed typos typos
+}
+
+stage_deny() {
+    run_if_installed cargo-deny cargo deny check
+}
+
+stage_machete() {
+    run_if_installed cargo-machete cargo machete
+}
+
+has_nextest() {
+    command -v cargo-nextest >/dev/null
+}
+
+# install PACKAGE...: with apt-get as root on Debian and its kin; otherwise says what is missing.
+install() {
+    if command -v apt-get >/dev/null && [[ $EUID == 0 ]]; then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+    else
+        fail "missing, please install: $*"
+    fi
+}
+
+# run_if_installed PROGRAM COMMAND...: a missing program skips the stage and says so in the table.
+run_if_installed() {
+    local program=$1
+    shift
+    if command -v "$program" >/dev/null; then
+        "$@"
+    else
+        note="skipped: $program is not installed"
+        echo "$note"
+    fi
+}
+
+fail() {
+    echo "test.sh: $*" >&2
+    exit 1
+}
+
+table=()
+current=
+note=
+began=0
+
+minutes() {
+    printf '%d.%02d' $(($1 / 60)) $(($1 % 60 * 100 / 60))
+}
+
+end_stage() {
+    table+=("$(printf '%-10s %8s  %s' "$current" "$(minutes $((SECONDS - began)))" "$1")")
+    current=
+}
+
+# Runs at every exit, so that a failure and Ctrl-C show the table too.
+finish() {
+    local status=$?
+    local failed=$current
+    [[ -z $current ]] || end_stage FAILED
+    if ((${#table[@]})); then
+        printf '\n%-10s %8s\n' stage minutes
+        printf '%s\n' "${table[@]}"
+        printf '%-10s %8s\n' total "$(minutes $SECONDS)"
+    fi
+    [[ -z $failed ]] || echo "test.sh: stage $failed failed" >&2
+    exit "$status"
+}
+
+is_stage() {
+    declare -F "stage_$1" >/dev/null
+}
+
+main() {
+    local stages=() argument
+    for argument in "$@"; do
+        case $argument in
+            --deep) stages+=("${DEFAULT_STAGES[@]}" "${DEEP_STAGES[@]}") ;;
+            --list) printf '%s\n' "${DEFAULT_STAGES[@]}" "${DEEP_STAGES[@]}" && exit ;;
+            --help | -h) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' test.sh && exit ;;
+            *) is_stage "$argument" || fail "no stage \`$argument\`; see ./test.sh --list" ;;&
+            [!-]*) stages+=("$argument") ;;
+        esac
+    done
+    ((${#stages[@]})) || stages=("${DEFAULT_STAGES[@]}")
+
+    trap finish EXIT
+    for current in "${stages[@]}"; do
+        echo "==> $current"
+        began=$SECONDS
+        note=
+        "stage_$current"
+        end_stage "${note:-ok}"
+    done
+}
+
+main "$@"
