@@ -67,9 +67,7 @@ impl RunId {
     }
 
     fn push_digit(value: u64, digit: u8) -> Option<u64> {
-        let digit = Self::DIGITS
-            .iter()
-            .position(|d| *d == digit.to_ascii_lowercase())? as u64;
+        let digit = Self::DIGITS.iter().position(|d| *d == digit.to_ascii_lowercase())? as u64;
         value.checked_mul(32)?.checked_add(digit)
     }
 }
@@ -144,11 +142,7 @@ mod tests {
         assert_eq!(RunId::parse(&older.to_string()), Some(older));
         assert_eq!(older.to_string().len(), 13);
         assert!(older.to_string() < newer.to_string());
-        assert_eq!(
-            RunId::parse("ilou"),
-            None,
-            "letters that look like digits are not ours"
-        );
+        assert_eq!(RunId::parse("ilou"), None, "letters that look like digits are not ours");
         assert_eq!(RunId::parse("zzzzzzzzzzzzz"), None, "more than 64 bits");
     }
 

@@ -77,25 +77,13 @@ pub struct Outcome {
 impl Outcome {
     /// An outcome with nothing to tell but its kind.
     pub const fn plain(kind: OutcomeKind) -> Self {
-        Self {
-            kind,
-            exit_code: None,
-            output: Output::None,
-        }
+        Self { kind, exit_code: None, output: Output::None }
     }
 
     /// The end of a process with this exit code.
     pub const fn exit(code: i32) -> Self {
-        let kind = if code == 0 {
-            OutcomeKind::Succeeded
-        } else {
-            OutcomeKind::Failed
-        };
-        Self {
-            kind,
-            exit_code: Some(code),
-            output: Output::None,
-        }
+        let kind = if code == 0 { OutcomeKind::Succeeded } else { OutcomeKind::Failed };
+        Self { kind, exit_code: Some(code), output: Output::None }
     }
 }
 
@@ -163,10 +151,7 @@ impl StepStatus {
 
     /// Whether it keeps steps that need it from running.
     pub const fn fails_dependents(self) -> bool {
-        matches!(
-            self,
-            Self::Failed | Self::TimedOut | Self::Cancelled | Self::Blocked
-        )
+        matches!(self, Self::Failed | Self::TimedOut | Self::Cancelled | Self::Blocked)
     }
 
     /// Its word in JSON, SQL and on screen.

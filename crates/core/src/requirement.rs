@@ -9,10 +9,8 @@ pub struct Labels(Vec<Box<str>>);
 impl Labels {
     /// Labels from any list of words; sorted, in lower case, each once.
     pub fn new<I: IntoIterator<Item = S>, S: AsRef<str>>(words: I) -> Self {
-        let mut list: Vec<Box<str>> = words
-            .into_iter()
-            .map(|w| w.as_ref().to_lowercase().into())
-            .collect();
+        let mut list: Vec<Box<str>> =
+            words.into_iter().map(|w| w.as_ref().to_lowercase().into()).collect();
         list.sort();
         list.dedup();
         Self(list)
@@ -132,12 +130,7 @@ pub struct Requirement(pub Vec<Clause>);
 impl Requirement {
     /// Demands every one of these labels.
     pub fn all<I: IntoIterator<Item = S>, S: AsRef<str>>(labels: I) -> Self {
-        Self(
-            labels
-                .into_iter()
-                .map(|label| Clause(vec![Atom::has(label.as_ref())]))
-                .collect(),
-        )
+        Self(labels.into_iter().map(|label| Clause(vec![Atom::has(label.as_ref())])).collect())
     }
 
     /// Whether a worker with these labels satisfies it.
@@ -167,17 +160,11 @@ mod tests {
         let labels = Labels::new(["Docker", "os=linux", "cpu=8"]);
         let need = |atoms: Vec<Atom>| Requirement(vec![Clause(atoms)]).matches(&labels);
         assert!(need(vec![Atom::has("docker")]));
-        assert!(
-            need(vec![Atom::has("gpu"), Atom::has("OS=Linux")]),
-            "one of two"
-        );
+        assert!(need(vec![Atom::has("gpu"), Atom::has("OS=Linux")]), "one of two");
         assert!(need(vec![Atom::lacks("spot")]));
         assert!(!need(vec![Atom::lacks("docker")]));
         assert!(need(vec![Atom::Number("cpu".into(), Compare::AtLeast, 8)]));
         assert!(!need(vec![Atom::Number("cpu".into(), Compare::Greater, 8)]));
-        assert!(
-            !need(vec![Atom::Number("mem".into(), Compare::AtLeast, 0)]),
-            "no such fact"
-        );
+        assert!(!need(vec![Atom::Number("mem".into(), Compare::AtLeast, 0)]), "no such fact");
     }
 }

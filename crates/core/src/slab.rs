@@ -12,10 +12,7 @@ pub(crate) struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self {
-            places: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { places: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -32,9 +29,8 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn remove(&mut self, at: u32) -> T {
-        let thing = self.places[at as usize]
-            .take()
-            .expect("an index is used only while its thing lives");
+        let thing =
+            self.places[at as usize].take().expect("an index is used only while its thing lives");
         self.free.push(at);
         thing
     }
@@ -44,10 +40,7 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.places
-            .iter()
-            .zip(0_u32..)
-            .filter_map(|(thing, at)| Some((at, thing.as_ref()?)))
+        self.places.iter().zip(0_u32..).filter_map(|(thing, at)| Some((at, thing.as_ref()?)))
     }
 
     /// Every index that is in use now, as a list that later changes do not disturb.
@@ -63,16 +56,12 @@ impl<T> Slab<T> {
 impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
     fn index(&self, at: u32) -> &T {
-        self.places[at as usize]
-            .as_ref()
-            .expect("an index is used only while its thing lives")
+        self.places[at as usize].as_ref().expect("an index is used only while its thing lives")
     }
 }
 
 impl<T> std::ops::IndexMut<u32> for Slab<T> {
     fn index_mut(&mut self, at: u32) -> &mut T {
-        self.places[at as usize]
-            .as_mut()
-            .expect("an index is used only while its thing lives")
+        self.places[at as usize].as_mut().expect("an index is used only while its thing lives")
     }
 }

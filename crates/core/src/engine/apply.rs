@@ -35,11 +35,7 @@ impl Engine {
     pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), ApplyError> {
         self.now = self.now.max(at);
         match event {
-            Event::Led {
-                term,
-                ttl,
-                generation,
-            } => self.led(*term, *ttl, *generation),
+            Event::Led { term, ttl, generation, own } => self.led((*term, *ttl, *generation), *own),
             Event::WorkerRegistered { worker, .. } => self.worker_registered(*worker, event),
             Event::WorkerLost { worker } => self.worker_became(*worker, WorkerStatus::Lost)?,
             Event::WorkerReturned { worker } => self.worker_returned(*worker)?,
@@ -49,12 +45,7 @@ impl Engine {
             }
             Event::WorkerForgotten { worker } => self.worker_forgotten(*worker)?,
             Event::Braked { .. } => {}
-            Event::RunSubmitted {
-                run,
-                plan,
-                options,
-                reused,
-            } => {
+            Event::RunSubmitted { run, plan, options, reused } => {
                 let order = self.runs_seen;
                 let run = Run::new(*run, order, plan.clone(), *options, self.now);
                 self.run_submitted(run, reused)?;
@@ -78,25 +69,13 @@ impl Engine {
             Event::Started { run, step, fence } => {
                 self.started(self.lease_ix(*run, *step, *fence)?)?;
             }
-            Event::StopOrdered {
-                run,
-                step,
-                fence,
-                why,
-            } => {
+            Event::StopOrdered { run, step, fence, why } => {
                 let lease = self.lease_ix(*run, *step, *fence)?;
                 let run = self.leases[lease].run;
                 self.runs[run].superseded |= *why == crate::session::StopReason::Superseded;
                 self.order_stop(lease, (StopHow::Term, *why));
             }
-            Event::Ended {
-                run,
-                step,
-                fence,
-                outcome,
-                next,
-                ended,
-            } => {
+            Event::Ended { run, step, fence, outcome, next, ended } => {
                 let lease = self.lease_ix(*run, *step, *fence)?;
                 self.lease_ended(lease, outcome, *next, *ended)?;
             }
@@ -104,39 +83,30 @@ impl Engine {
             Event::StepSettled { run, step, settled } => {
                 self.step_settled(self.run_ix(*run)?, *step, settled)?;
             }
-            Event::LateOutcome {
-                run,
-                step,
-                fence,
-                outcome,
-            } => self.late(*run, *step, *fence, outcome),
+            Event::LateOutcome { run, step, fence, outcome } => {
+                self.late(*run, *step, *fence, outcome)
+            }
             Event::LockForced { lock, fence } => self.lock_forced(lock, *fence),
         }
         Ok(())
     }
 
     fn run_ix(&self, run: RunId) -> Result<u32, ApplyError> {
-        self.run_ids
-            .get(&run)
-            .copied()
-            .ok_or(ApplyError::NoRun(run))
+        self.run_ids.get(&run).copied().ok_or(ApplyError::NoRun(run))
     }
 
     fn worker_ix(&self, worker: WorkerId) -> Result<u32, ApplyError> {
-        self.worker_ids
-            .get(&worker)
-            .copied()
-            .ok_or(ApplyError::NoWorker(worker))
+        self.worker_ids.get(&worker).copied().ok_or(ApplyError::NoWorker(worker))
     }
 
     fn lease_ix(&self, run: RunId, step: StepIx, fence: Fence) -> Result<u32, ApplyError> {
-        self.lease_of(run, step, fence)
-            .ok_or(ApplyError::NoLease(fence))
+        self.lease_of(run, step, fence).ok_or(ApplyError::NoLease(fence))
     }
 
     /// A takeover: leases of earlier terms have one TTL to be presented. Everything volatile begins anew.
-    fn led(&mut self, term: Term, ttl: Span, generation: u16) {
-        (self.term, self.ttl, self.generation, self.led_at) = (term, ttl, generation, self.now);
+    fn led(&mut self, (term, ttl, generation): (Term, Span, u16), own: Option<WorkerId>) {
+        (self.term, self.ttl, self.generation) = (term, ttl, generation);
+        (self.own, self.led_at) = (own, self.now);
         for lease in self.leases.indices() {
             let lease = &mut self.leases[lease];
             if lease.led_since.is_none() || self.config.bugs.on(Bug::GracePerTakeover) {
@@ -151,15 +121,7 @@ impl Engine {
     }
 
     fn worker_registered(&mut self, id: WorkerId, event: &Event) {
-        let Event::WorkerRegistered {
-            name,
-            incarnation,
-            labels,
-            slots,
-            home,
-            ..
-        } = event
-        else {
+        let Event::WorkerRegistered { name, incarnation, labels, slots, home, .. } = event else {
             return;
         };
         let worker = Worker {
@@ -171,7 +133,6 @@ impl Engine {
             home: *home,
             status: WorkerStatus::Online,
             drained: false,
-            term: self.term,
             since: self.now,
             leases: Vec::new(),
             classes: Vec::new(),
@@ -209,14 +170,7 @@ impl Engine {
 
     fn worker_returned(&mut self, id: WorkerId) -> Result<(), ApplyError> {
         let drained = self.workers[self.worker_ix(id)?].drained;
-        self.worker_became(
-            id,
-            if drained {
-                WorkerStatus::Draining
-            } else {
-                WorkerStatus::Online
-            },
-        )
+        self.worker_became(id, if drained { WorkerStatus::Draining } else { WorkerStatus::Online })
     }
 
     fn worker_drained(&mut self, id: WorkerId) -> Result<(), ApplyError> {
@@ -253,13 +207,9 @@ impl Engine {
         }
         let plan = self.runs[run_ix].plan.clone();
         for reuse in reused {
-            self.runs[run_ix]
-                .step_mut(reuse.step)
-                .change(Change::Reused)?;
+            self.runs[run_ix].step_mut(reuse.step).change(Change::Reused)?;
             if reuse.output != Output::None {
-                self.runs[run_ix]
-                    .outputs
-                    .insert(reuse.step, reuse.output.clone());
+                self.runs[run_ix].outputs.insert(reuse.step, reuse.output.clone());
             }
         }
         for step in plan.nodes().filter(|node| plan.needs(*node).is_empty()) {
@@ -315,16 +265,7 @@ impl Engine {
     }
 
     fn granted(&mut self, run_ix: u32, event: &Event) -> Result<(), ApplyError> {
-        let Event::Granted {
-            step,
-            attempt,
-            delivery,
-            worker,
-            fence,
-            seq,
-            ..
-        } = *event
-        else {
+        let Event::Granted { step, attempt, delivery, worker, fence, seq, .. } = *event else {
             return Ok(());
         };
         let worker = self.worker_ix(worker)?;
@@ -416,11 +357,7 @@ impl Engine {
         let run = &mut self.runs[lease.run];
         run.step_mut(lease.step).lease = NONE;
         if ended == EndedAs::GivenUp || !matches!(next, Next::Done(_)) {
-            let spent = if ended == EndedAs::GivenUp {
-                Spent::GivenUp
-            } else {
-                Spent::Reported
-            };
+            let spent = if ended == EndedAs::GivenUp { Spent::GivenUp } else { Spent::Reported };
             run.spent.insert(lease.fence, spent);
         }
         match next {
@@ -460,10 +397,7 @@ impl Engine {
         self.enqueue(lease.run, lease.step);
         if self.config.bugs.on(Bug::JoinCountedTwice) {
             let plan = self.runs[lease.run].plan.clone();
-            for edge in plan
-                .dependents(lease.step)
-                .iter()
-                .filter(|edge| plan.is_join(edge.step()))
+            for edge in plan.dependents(lease.step).iter().filter(|edge| plan.is_join(edge.step()))
             {
                 if self.need_ended(lease.run, edge.step(), None)? {
                     self.node_ended(lease.run, edge.step())?;
@@ -547,13 +481,7 @@ impl Engine {
         for lease in self.leases.indices() {
             let lease = &mut self.leases[lease];
             if let (true, Some(locks)) = (lease.fence == fence, &lease.locks) {
-                lease.locks = Some(
-                    locks
-                        .iter()
-                        .copied()
-                        .filter(|other| *other != lock)
-                        .collect(),
-                );
+                lease.locks = Some(locks.iter().copied().filter(|other| *other != lock).collect());
             }
         }
         self.board.refresh_lock(lock, self.now);
@@ -581,13 +509,7 @@ impl Engine {
     /// When the first of a worker's leases ends, or the worker itself counts as lost, if it stays silent.
     pub(super) fn silence_ends(&self, worker: u32) -> Time {
         let it = &self.workers[worker];
-        let leases = it
-            .leases
-            .iter()
-            .map(|lease| self.leases[*lease].expires(it.contact));
-        leases
-            .chain([it.contact + self.ttl])
-            .min()
-            .expect("the worker's own end is among them")
+        let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
+        leases.chain([it.contact + self.ttl]).min().expect("the worker's own end is among them")
     }
 }

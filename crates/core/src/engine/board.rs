@@ -204,10 +204,7 @@ impl Board {
 
     /// Whether the last free slot of a lock is kept for another lane than this.
     fn is_reserved(&self, lock: u32, lane: u32, now: Time) -> bool {
-        self.locks[lock]
-            .lanes
-            .iter()
-            .any(|other| *other != lane && self.has_claim(*other, now))
+        self.locks[lock].lanes.iter().any(|other| *other != lane && self.has_claim(*other, now))
     }
 
     /// Whether locks are kept for the head of a lane: it was passed over or waited too long, somebody could run it, and
@@ -230,8 +227,6 @@ impl Board {
             *other != lane && head.is_some_and(|(head, _)| (head.rank, *other) < (place.rank, lane))
         };
         let locks = self.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
-        locks
-            .clone()
-            .all(|lock| !self.locks[*lock].lanes.iter().any(&better))
+        locks.clone().all(|lock| !self.locks[*lock].lanes.iter().any(&better))
     }
 }

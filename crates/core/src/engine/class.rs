@@ -22,12 +22,6 @@ pub(super) struct Class {
 
 impl Class {
     pub(super) fn new(placement: Placement, now: Time) -> Self {
-        Self {
-            placement,
-            lanes: Vec::new(),
-            open: BTreeSet::new(),
-            workers: 0,
-            empty_since: now,
-        }
+        Self { placement, lanes: Vec::new(), open: BTreeSet::new(), workers: 0, empty_since: now }
     }
 }

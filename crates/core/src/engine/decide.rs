@@ -6,7 +6,7 @@ use super::state::Engine;
 use super::timer::Timer;
 use crate::id::{Fence, Incarnation, Term, WorkerId};
 use crate::session::{Refusal, Reply, ReplyBody};
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// What a decision gathers while it is being made.
 pub(super) struct Out {
@@ -33,24 +33,16 @@ impl Engine {
     /// The events have been applied to this engine when it returns: it is ahead of the journal until they are durable.
     pub fn decide(&mut self, request: Request, now: Time, luck: u64) -> Decision {
         self.now = self.now.max(now);
-        let mut out = Out {
-            events: Vec::new(),
-            replies: Vec::new(),
-            luck,
-        };
+        let mut out = Out { events: Vec::new(), replies: Vec::new(), luck };
         let answer = match request {
-            Request::Lead {
-                term,
-                ttl,
-                generation,
-            } => self.lead(&mut out, term, ttl, generation),
+            Request::Lead { term, ttl, generation, own } => {
+                self.lead(&mut out, Event::Led { term, ttl, generation, own }, term)
+            }
             Request::Register(register) => self.register(&mut out, register),
             Request::Exchange(exchange) => self.exchange(&mut out, exchange),
-            Request::GuardEnded {
-                worker,
-                incarnation,
-                started,
-            } => self.guard_ended(&mut out, worker, incarnation, &started),
+            Request::GuardEnded { worker, incarnation, started } => {
+                self.guard_ended(&mut out, worker, incarnation, &started)
+            }
             Request::Submit(submit) => self.submit(&mut out, submit),
             Request::Cancel { run, level } => self.cancel(&mut out, run, level),
             Request::Drain { worker } => self.drain(&mut out, worker),
@@ -63,12 +55,7 @@ impl Engine {
         if !self.todo.is_empty() || self.board.stirred {
             self.timers.set(self.now, Timer::Unfinished);
         }
-        Decision {
-            at: self.now,
-            events: out.events,
-            replies: out.replies,
-            answer,
-        }
+        Decision { at: self.now, events: out.events, replies: out.replies, answer }
     }
 
     /// When the engine wants a [`Request::Tick`], if nothing else comes before.
@@ -97,30 +84,14 @@ impl Engine {
         body: Result<ReplyBody, Refusal>,
     ) {
         let (worker, incarnation, seq) = to;
-        out.replies.push(Reply {
-            worker,
-            incarnation,
-            seq,
-            term: self.term,
-            body,
-        });
+        out.replies.push(Reply { worker, incarnation, seq, term: self.term, body });
     }
 
-    fn lead(&mut self, out: &mut Out, term: Term, ttl: Span, generation: u16) -> Answer {
+    fn lead(&mut self, out: &mut Out, led: Event, term: Term) -> Answer {
         if term <= self.term {
-            return Answer::Denied(Denial::StaleTerm {
-                asked: term,
-                known: self.term,
-            });
+            return Answer::Denied(Denial::StaleTerm { asked: term, known: self.term });
         }
-        self.emit(
-            out,
-            Event::Led {
-                term,
-                ttl,
-                generation,
-            },
-        );
+        self.emit(out, led);
         Answer::Done
     }
 
@@ -135,11 +106,7 @@ impl Engine {
     }
 
     fn force_release(&mut self, out: &mut Out, lock: Box<str>, fence: Fence) -> Answer {
-        let held = self
-            .board
-            .lock_ids
-            .get(&lock)
-            .map(|lock| &self.board.locks[*lock].holders);
+        let held = self.board.lock_ids.get(&lock).map(|lock| &self.board.locks[*lock].holders);
         if !held.is_some_and(|holders| holders.contains(&fence)) {
             return Answer::Denied(Denial::LockNotHeld { lock, fence });
         }

@@ -15,17 +15,7 @@ impl Engine {
         let next = self.next(out, lease_ix, &outcome, ended);
         let lease = &self.leases[lease_ix];
         let (run, step, fence) = (self.runs[lease.run].id, lease.step, lease.fence);
-        self.emit(
-            out,
-            Event::Ended {
-                run,
-                step,
-                fence,
-                outcome,
-                next,
-                ended,
-            },
-        );
+        self.emit(out, Event::Ended { run, step, fence, outcome, next, ended });
     }
 
     fn next(&self, out: &mut Out, lease_ix: u32, outcome: &Outcome, ended: EndedAs) -> Next {
@@ -55,10 +45,7 @@ impl Engine {
         }
         let wait = backoff(&spec.retry, state.attempt, out.luck());
         let avoid = spec.retry.elsewhere.then(|| self.workers[lease.worker].id);
-        Next::Retry {
-            at: self.now + wait,
-            avoid,
-        }
+        Next::Retry { at: self.now + wait, avoid }
     }
 
     /// A lost hand-out is repeated while the bound allows. It is free of charge if the worker cannot have started it as
@@ -107,10 +94,7 @@ fn is_worth_retrying(retry: &Retry, outcome: &Outcome) -> bool {
 /// failed together do not come back together.
 fn backoff(retry: &Retry, attempt: u16, luck: u64) -> Span {
     let doublings = u32::from(attempt.saturating_sub(1)).min(32);
-    let full = retry
-        .wait_min
-        .times(1_u64 << doublings)
-        .min(retry.wait_max.max(retry.wait_min));
+    let full = retry.wait_min.times(1_u64 << doublings).min(retry.wait_max.max(retry.wait_min));
     let half = full.part(2);
     half + Span::millis(luck % (full.less(half).as_millis() + 1))
 }
@@ -121,18 +105,11 @@ mod tests {
 
     #[test]
     fn backoff_doubles_to_its_bound_and_never_waits_less_than_half() {
-        let retry = Retry {
-            wait_min: Span::secs(1),
-            wait_max: Span::secs(10),
-            ..Retry::default()
-        };
+        let retry = Retry { wait_min: Span::secs(1), wait_max: Span::secs(10), ..Retry::default() };
         for (attempt, full) in [(1, 1000), (2, 2000), (4, 8000), (5, 10_000), (60, 10_000)] {
             for luck in [0, 1, 999, u64::MAX] {
                 let wait = backoff(&retry, attempt, luck).as_millis();
-                assert!(
-                    (full / 2..=full).contains(&wait),
-                    "attempt {attempt}: {wait} of {full}"
-                );
+                assert!((full / 2..=full).contains(&wait), "attempt {attempt}: {wait} of {full}");
             }
         }
     }

@@ -22,6 +22,8 @@ pub enum Event {
         ttl: Span,
         /// The store's generation, in the upper bits of fences.
         generation: u16,
+        /// The worker of the leading node, for steps that are pinned to it.
+        own: Option<WorkerId>,
     },
     /// A worker joined, or came back with a new incarnation.
     WorkerRegistered {
@@ -216,12 +218,7 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self {
-            root: None,
-            keep_going: false,
-            unplaceable: Unplaceable::Wait,
-            timeout: None,
-        }
+        Self { root: None, keep_going: false, unplaceable: Unplaceable::Wait, timeout: None }
     }
 }
 

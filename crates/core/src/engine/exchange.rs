@@ -25,9 +25,7 @@ impl Engine {
                 return Answer::Exchanged;
             }
         };
-        let arrival = self.workers[worker]
-            .peer
-            .arrive(exchange.seq, exchange.seen);
+        let arrival = self.workers[worker].peer.arrive(exchange.seq, exchange.seen);
         match arrival {
             Arrival::Old if !self.config.bugs.on(Bug::DelayedExchangeRevokes) => {
                 self.reply(out, to, Err(Refusal::OldSeq));
@@ -36,9 +34,7 @@ impl Engine {
             Arrival::Repeat if self.workers[worker].peer.parked().is_some() => {
                 return Answer::Exchanged;
             }
-            Arrival::New {
-                superseded: Some(parked),
-            } => {
+            Arrival::New { superseded: Some(parked) } => {
                 self.reply(out, (to.0, to.1, parked), Ok(ReplyBody::default()));
             }
             Arrival::New { superseded: None } | Arrival::Repeat | Arrival::Old => {}
@@ -60,11 +56,8 @@ impl Engine {
     }
 
     fn who(&self, exchange: &Exchange) -> Result<u32, Refusal> {
-        let worker = self
-            .worker_ids
-            .get(&exchange.worker)
-            .copied()
-            .ok_or(Refusal::NotRegistered)?;
+        let worker =
+            self.worker_ids.get(&exchange.worker).copied().ok_or(Refusal::NotRegistered)?;
         let it = &self.workers[worker];
         if exchange.incarnation > it.incarnation {
             return Err(Refusal::NotRegistered);
@@ -90,8 +83,7 @@ impl Engine {
     fn take_in(&mut self, out: &mut Out, worker: u32, exchange: &Exchange) -> ReplyBody {
         let mut body = ReplyBody::default();
         for finished in &exchange.finished {
-            body.verdicts
-                .push((finished.lease.fence, self.judge(out, worker, finished)));
+            body.verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
         }
         for listed in &exchange.in_flight {
             self.present(out, worker, listed, exchange.seq, &mut body);
@@ -110,10 +102,8 @@ impl Engine {
             }
             let mut outcome = finished.outcome.clone();
             if !outcome.output.fits() {
-                outcome = Outcome {
-                    exit_code: outcome.exit_code,
-                    ..Outcome::plain(OutcomeKind::Failed)
-                };
+                outcome =
+                    Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) };
             }
             self.end(out, lease, outcome, EndedAs::Reported);
             return Verdict::Accepted;
@@ -132,15 +122,7 @@ impl Engine {
                 let (run, step, fence) = (at.run, at.step, at.fence);
                 if finished.outcome.kind != OutcomeKind::Released {
                     let outcome = finished.outcome.clone();
-                    self.emit(
-                        out,
-                        Event::LateOutcome {
-                            run,
-                            step,
-                            fence,
-                            outcome,
-                        },
-                    );
+                    self.emit(out, Event::LateOutcome { run, step, fence, outcome });
                 }
                 Verdict::Stale
             }
@@ -172,11 +154,7 @@ impl Engine {
             .lease_of(at.run, at.step, at.fence)
             .filter(|lease| self.leases[*lease].worker == worker);
         let Some(lease) = lease else {
-            body.stops.push(Stop {
-                fence: at.fence,
-                how: StopHow::Kill,
-                why: StopReason::Stale,
-            });
+            body.stops.push(Stop { fence: at.fence, how: StopHow::Kill, why: StopReason::Stale });
             return;
         };
         self.leases[lease].heard = seq;
@@ -184,14 +162,7 @@ impl Engine {
         if listed.phase == Phase::Started {
             self.leases[lease].asked_back = false;
             if self.leases[lease].started_at.is_none() {
-                self.emit(
-                    out,
-                    Event::Started {
-                        run: at.run,
-                        step: at.step,
-                        fence: at.fence,
-                    },
-                );
+                self.emit(out, Event::Started { run: at.run, step: at.step, fence: at.fence });
             }
         }
         body.stops.extend(self.stop_of(lease));
@@ -204,33 +175,20 @@ impl Engine {
         let it = &self.leases[lease];
         if it.term != self.term {
             let run = self.runs[it.run].id;
-            self.emit(
-                out,
-                Event::Confirmed {
-                    run,
-                    step: it.step,
-                    fence: it.fence,
-                },
-            );
+            self.emit(out, Event::Confirmed { run, step: it.step, fence: it.fence });
         }
     }
 
     fn stop_of(&self, lease: u32) -> Option<Stop> {
         let lease = &self.leases[lease];
-        lease.stop.map(|(how, why)| Stop {
-            fence: lease.fence,
-            how,
-            why,
-        })
+        lease.stop.map(|(how, why)| Stop { fence: lease.fence, how, why })
     }
 
     /// Leases that the worker does not list: what it cannot know yet is sent again, what it should know is forgotten.
     fn review(&mut self, out: &mut Out, worker: u32, seq: Seq, body: &mut ReplyBody) {
         let seen = self.workers[worker].peer.seen();
-        let unlisted = self.workers[worker]
-            .leases
-            .iter()
-            .filter(|lease| self.leases[**lease].heard != seq);
+        let unlisted =
+            self.workers[worker].leases.iter().filter(|lease| self.leases[**lease].heard != seq);
         let mut unlisted: Vec<u32> = unlisted.copied().collect();
         unlisted.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in unlisted {
@@ -238,12 +196,7 @@ impl Engine {
                 continue;
             }
             if !self.leases[lease].is_undelivered(seen) {
-                self.end(
-                    out,
-                    lease,
-                    Outcome::plain(OutcomeKind::Lost),
-                    EndedAs::GivenUp,
-                );
+                self.end(out, lease, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
             } else if self.leases[lease].stop.is_none() {
                 self.confirm(out, lease);
                 body.grants.push(self.grant_message(lease));
@@ -264,8 +217,7 @@ impl Engine {
         let it = &mut self.workers[worker];
         let (id, incarnation) = (it.id, it.incarnation);
         let Some(seq) = it.peer.unpark() else { return };
-        self.timers
-            .clear(self.workers[worker].park_until, Timer::Parked(worker));
+        self.timers.clear(self.workers[worker].park_until, Timer::Parked(worker));
         body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
         self.reply(out, (id, incarnation, seq), Ok(body));
     }
@@ -275,19 +227,9 @@ impl Engine {
         let mut leases = self.workers[worker].leases.clone();
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         let back = |lease: &&u32| self.leases[**lease].asked_back;
-        let take_back: Vec<Fence> = leases
-            .iter()
-            .filter(back)
-            .map(|lease| self.leases[*lease].fence)
-            .collect();
-        let stops = leases
-            .iter()
-            .filter_map(|lease| self.stop_of(*lease))
-            .collect();
-        ReplyBody {
-            stops,
-            take_back,
-            ..ReplyBody::default()
-        }
+        let take_back: Vec<Fence> =
+            leases.iter().filter(back).map(|lease| self.leases[*lease].fence).collect();
+        let stops = leases.iter().filter_map(|lease| self.stop_of(*lease)).collect();
+        ReplyBody { stops, take_back, ..ReplyBody::default() }
     }
 }

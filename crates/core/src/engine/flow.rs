@@ -43,15 +43,8 @@ impl Engine {
     /// A failure whose step says so is no failure to anybody else.
     fn is_ignored(&self, run_ix: u32, node: StepIx) -> bool {
         let run = &self.runs[run_ix];
-        let ignores = run
-            .plan
-            .spec(node)
-            .is_some_and(|spec| spec.on_failure == OnFailure::Ignore);
-        ignores
-            && matches!(
-                run.step(node).status,
-                StepStatus::Failed | StepStatus::TimedOut
-            )
+        let ignores = run.plan.spec(node).is_some_and(|spec| spec.on_failure == OnFailure::Ignore);
+        ignores && matches!(run.step(node).status, StepStatus::Failed | StepStatus::TimedOut)
     }
 
     /// The first failure of a run stops it, unless it is to keep going.
@@ -90,11 +83,7 @@ impl Engine {
         let Some(condition) = condition else {
             // A join has no lease and no choice: its end follows from its cells and is no event of its own.
             if done {
-                state.status = if failed {
-                    StepStatus::Blocked
-                } else {
-                    StepStatus::Succeeded
-                };
+                state.status = if failed { StepStatus::Blocked } else { StepStatus::Succeeded };
             }
             return Ok(done);
         };
@@ -134,12 +123,7 @@ impl Engine {
         if run.options.unplaceable != Unplaceable::Wait && self.board.classes[class].workers == 0 {
             return self.settle_later(run_ix, step);
         }
-        if let Some(avoid) = run
-            .avoid
-            .get(&step)
-            .and_then(|id| self.worker_ids.get(id))
-            .copied()
-        {
+        if let Some(avoid) = run.avoid.get(&step).and_then(|id| self.worker_ids.get(id)).copied() {
             let key = self.lane_key(run_ix, spec_ix, Some(avoid));
             lane = self.board.use_lane(key);
         } else {
@@ -159,11 +143,7 @@ impl Engine {
         let run = &self.runs[run_ix];
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
         let mut lane = run.lanes[spec_ix as usize];
-        let avoid = run
-            .avoid
-            .get(&step)
-            .and_then(|id| self.worker_ids.get(id))
-            .copied();
+        let avoid = run.avoid.get(&step).and_then(|id| self.worker_ids.get(id)).copied();
         if let Some(avoid) = avoid {
             let key = self.lane_key(run_ix, spec_ix, Some(avoid));
             lane = self.board.use_lane(key);
@@ -234,8 +214,7 @@ impl Engine {
         self.notify.insert(lease.worker);
         if self.config.bugs.on(Bug::LockFreedEarly) {
             let (fence, locks) = (lease.fence, lease.locks.clone());
-            self.board
-                .free(locks.as_deref().unwrap_or(&[]), fence, self.now);
+            self.board.free(locks.as_deref().unwrap_or(&[]), fence, self.now);
         }
     }
 

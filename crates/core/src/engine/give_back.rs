@@ -28,17 +28,13 @@ impl Engine {
     }
 
     fn ask_holder(&mut self, holder: u32, idle: u32, wanted: usize) -> usize {
-        let surplus = self.workers[holder]
-            .open()
-            .saturating_sub(self.workers[holder].slots) as usize;
+        let surplus =
+            self.workers[holder].open().saturating_sub(self.workers[holder].slots) as usize;
         let mut leases: Vec<u32> = self.workers[holder].leases.clone();
         leases.retain(|lease| self.may_ask(*lease, idle));
         leases.sort_unstable_by_key(|lease| std::cmp::Reverse(self.leases[*lease].fence));
         leases.truncate(surplus);
-        let asked = leases
-            .iter()
-            .filter(|lease| self.leases[**lease].asked_back)
-            .count();
+        let asked = leases.iter().filter(|lease| self.leases[**lease].asked_back).count();
         let fresh: Vec<u32> = leases
             .into_iter()
             .filter(|lease| !self.leases[*lease].asked_back)
@@ -69,12 +65,7 @@ impl Engine {
         }
         for lease in self.leases.indices() {
             if self.leases[lease].asked_back {
-                self.end(
-                    out,
-                    lease,
-                    Outcome::plain(OutcomeKind::Released),
-                    EndedAs::GivenUp,
-                );
+                self.end(out, lease, Outcome::plain(OutcomeKind::Released), EndedAs::GivenUp);
             }
         }
     }

@@ -22,9 +22,8 @@ pub(super) enum Reach {
 impl Engine {
     /// Gives a worker what it wants and may have, in answer to its newest exchange.
     pub(super) fn fill(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody) {
-        let mut left = self
-            .room(worker)
-            .min(self.config.grants_max.saturating_sub(body.grants.len()));
+        let mut left =
+            self.room(worker).min(self.config.grants_max.saturating_sub(body.grants.len()));
         while left > 0 && !self.is_full(out) {
             let Some(grant) = self.grant_one(out, worker, Reach::Ahead) else {
                 break;
@@ -121,19 +120,15 @@ impl Engine {
     fn lane_takes(&self, worker: u32, lane: u32) -> bool {
         let lane = &self.board.lanes[lane];
         if let Some((run, spec, limit)) = lane.key.group
-            && self.workers[worker]
-                .groups
-                .get(&(run, spec))
-                .is_some_and(|open| *open >= limit)
+            && self.workers[worker].groups.get(&(run, spec)).is_some_and(|open| *open >= limit)
         {
             return false;
         }
         if lane.key.avoid != Some(worker) {
             return true;
         }
-        let waited = lane
-            .head()
-            .is_some_and(|(_, head)| self.now.since(head.since) >= ELSEWHERE_PATIENCE);
+        let waited =
+            lane.head().is_some_and(|(_, head)| self.now.since(head.since) >= ELSEWHERE_PATIENCE);
         waited || self.board.classes[lane.key.class].workers < 2
     }
 
@@ -159,11 +154,7 @@ impl Engine {
     /// evenly over free slots and only then ahead of them.
     pub(super) fn serve_parked(&mut self, out: &mut Out) {
         for worker in std::mem::take(&mut self.notify) {
-            if self
-                .workers
-                .get(worker)
-                .is_some_and(|it| it.peer.parked().is_some())
-            {
+            if self.workers.get(worker).is_some_and(|it| it.peer.parked().is_some()) {
                 let body = self.orders(worker);
                 if !body.is_empty() {
                     self.unpark(out, worker, body);
@@ -173,18 +164,10 @@ impl Engine {
         if !std::mem::take(&mut self.board.stirred) {
             return;
         }
-        let parked = self
-            .workers
-            .iter()
-            .filter(|(_, it)| it.peer.parked().is_some() && it.want > 0);
+        let parked =
+            self.workers.iter().filter(|(_, it)| it.peer.parked().is_some() && it.want > 0);
         let mut waiting: Vec<(u32, u32, ReplyBody)> = parked
-            .map(|(worker, it)| {
-                (
-                    it.open() * 1000 / it.slots.max(1),
-                    worker,
-                    ReplyBody::default(),
-                )
-            })
+            .map(|(worker, it)| (it.open() * 1000 / it.slots.max(1), worker, ReplyBody::default()))
             .collect();
         waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));
         for reach in [Reach::Slots, Reach::Ahead] {

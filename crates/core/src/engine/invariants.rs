@@ -26,10 +26,7 @@ struct Found(Vec<Violation>);
 impl Found {
     fn check(&mut self, holds: bool, invariant: &'static str, detail: impl FnOnce() -> String) {
         if !holds {
-            self.0.push(Violation {
-                invariant,
-                detail: detail(),
-            });
+            self.0.push(Violation { invariant, detail: detail() });
         }
     }
 }
@@ -51,22 +48,13 @@ impl Engine {
     }
 
     fn check_run(&self, found: &mut Found, run_ix: u32, run: &Run) {
-        let open = run
-            .steps
-            .iter()
-            .filter(|step| !step.status.is_terminal())
-            .count();
+        let open = run.steps.iter().filter(|step| !step.status.is_terminal()).count();
         found.check(open == run.open as usize, "I14 conservation", || {
-            format!(
-                "run {}: {open} steps are open, {} are counted",
-                run.id, run.open
-            )
+            format!("run {}: {open} steps are open, {} are counted", run.id, run.open)
         });
-        found.check(
-            open == 0 || !run.status.is_terminal(),
-            "I10 state machine",
-            || format!("run {} ended with {open} steps open", run.id),
-        );
+        found.check(open == 0 || !run.status.is_terminal(), "I10 state machine", || {
+            format!("run {} ended with {open} steps open", run.id)
+        });
         for step in run.plan.nodes() {
             self.check_step(found, run_ix, run, step);
         }
@@ -75,18 +63,9 @@ impl Engine {
     fn check_step(&self, found: &mut Found, run_ix: u32, run: &Run, step: StepIx) {
         let state = run.step(step);
         let name = || format!("run {} step {}", run.id, run.plan.name(step));
-        found.check(
-            state.status.is_held() == (state.lease != NONE),
-            "I4 one lease",
-            || {
-                format!(
-                    "{} is {} and its lease is {}",
-                    name(),
-                    state.status,
-                    state.lease
-                )
-            },
-        );
+        found.check(state.status.is_held() == (state.lease != NONE), "I4 one lease", || {
+            format!("{} is {} and its lease is {}", name(), state.status, state.lease)
+        });
         let Some(spec) = run.plan.spec(step) else {
             return;
         };
@@ -100,12 +79,7 @@ impl Engine {
         });
         let begun = matches!(state.status, StepStatus::Ready) || state.status.is_held();
         found.check(!begun || state.remaining == 0, "I5 dependency", || {
-            format!(
-                "{} is {} with {} needs open",
-                name(),
-                state.status,
-                state.remaining
-            )
+            format!("{} is {} with {} needs open", name(), state.status, state.remaining)
         });
         if state.status == StepStatus::Ready {
             let queued = self.is_queued(run_ix, step);
@@ -138,10 +112,7 @@ impl Engine {
             });
             let requirement = &self.runs[it.run].spec(it.step).placement.requirement;
             found.check(requirement.matches(&worker.labels), "I7 placement", || {
-                format!(
-                    "{} has {} that requires {requirement}",
-                    worker.name, it.fence
-                )
+                format!("{} has {} that requires {requirement}", worker.name, it.fence)
             });
         }
         let held_back = worker.leases.iter().filter(|lease| {
@@ -161,26 +132,18 @@ impl Engine {
         let mut fences = BTreeSet::new();
         for (lease_ix, lease) in self.leases.iter() {
             let fence = lease.fence;
-            found.check(fences.insert(fence), "I3 token order", || {
-                format!("{fence} twice")
-            });
+            found.check(fences.insert(fence), "I3 token order", || format!("{fence} twice"));
             found.check(fence.count() <= self.fences, "I3 token order", || {
                 format!("{fence} is not counted")
             });
             let state = self.runs[lease.run].step(lease.step);
-            found.check(
-                state.lease == lease_ix && state.fence == fence,
-                "I2 fence",
-                || format!("{fence} is open and its step's newest is {}", state.fence),
-            );
-            let at_worker = self.workers[lease.worker]
-                .leases
-                .get(lease.at_worker as usize);
+            found.check(state.lease == lease_ix && state.fence == fence, "I2 fence", || {
+                format!("{fence} is open and its step's newest is {}", state.fence)
+            });
+            let at_worker = self.workers[lease.worker].leases.get(lease.at_worker as usize);
             let at_run = self.runs[lease.run].leases.get(lease.at_run as usize);
             let listed = at_worker == Some(&lease_ix) && at_run == Some(&lease_ix);
-            found.check(listed, "I14 conservation", || {
-                format!("{fence} is not listed")
-            });
+            found.check(listed, "I14 conservation", || format!("{fence} is not listed"));
             for lock in lease.locks.iter().flat_map(|locks| locks.iter()) {
                 let held = self.board.locks[*lock].holders.contains(&fence);
                 found.check(held, "I6 caps", || {
@@ -229,16 +192,9 @@ impl Engine {
                 });
             }
         }
-        let unfinished = self
-            .todo
-            .iter()
-            .filter(|todo| matches!(todo, Todo::Finish(_)))
-            .count();
-        let done = self
-            .runs
-            .iter()
-            .filter(|(_, run)| run.open == 0 && !run.status.is_terminal())
-            .count();
+        let unfinished = self.todo.iter().filter(|todo| matches!(todo, Todo::Finish(_))).count();
+        let done =
+            self.runs.iter().filter(|(_, run)| run.open == 0 && !run.status.is_terminal()).count();
         found.check(done <= unfinished, "I14 conservation", || {
             format!("{done} runs are done and not ended")
         });

@@ -97,32 +97,12 @@ impl Lane {
     pub(super) fn new(key: LaneKey) -> Self {
         let locks: Arc<[u32]> = key.locks.iter().map(|(lock, _)| *lock).collect();
         let locks = (!locks.is_empty()).then_some(locks);
-        Self {
-            key,
-            locks,
-            queue: BTreeMap::new(),
-            passed: 0,
-            listed: None,
-            users: 0,
-            timer: None,
-        }
+        Self { key, locks, queue: BTreeMap::new(), passed: 0, listed: None, users: 0, timer: None }
     }
 
     pub(super) fn place(&self, rank: Rank, run: u32) -> Place {
-        let newest_first = self
-            .key
-            .locks
-            .iter()
-            .any(|(_, order)| *order != LockOrder::Fifo);
-        Place {
-            newest: if newest_first {
-                -rank.order.cast_signed()
-            } else {
-                0
-            },
-            rank,
-            run,
-        }
+        let newest_first = self.key.locks.iter().any(|(_, order)| *order != LockOrder::Fifo);
+        Place { newest: if newest_first { -rank.order.cast_signed() } else { 0 }, rank, run }
     }
 
     pub(super) fn push(&mut self, place: Place, queued: Queued) {
@@ -164,21 +144,14 @@ impl Lane {
 
     /// The longest waiting step of each line.
     pub(super) fn fronts(&self) -> impl Iterator<Item = (Place, Queued)> {
-        self.queue
-            .iter()
-            .filter_map(|(place, line)| Some((*place, *line.front()?)))
+        self.queue.iter().filter_map(|(place, line)| Some((*place, *line.front()?)))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Place, Queued)> {
-        self.queue
-            .iter()
-            .flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
+        self.queue.iter().flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
     }
 
     pub(super) fn cancels_older(&self) -> bool {
-        self.key
-            .locks
-            .iter()
-            .any(|(_, order)| *order == LockOrder::CancelOlder)
+        self.key.locks.iter().any(|(_, order)| *order == LockOrder::CancelOlder)
     }
 }

@@ -27,9 +27,7 @@ impl Lock {
 
     /// The smallest number of slots that an active run declares.
     pub(super) fn slots(&self) -> u32 {
-        self.declared
-            .first_key_value()
-            .map_or(1, |(slots, _)| *slots)
+        self.declared.first_key_value().map_or(1, |(slots, _)| *slots)
     }
 
     pub(super) fn free(&self) -> u32 {

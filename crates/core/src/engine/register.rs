@@ -25,34 +25,14 @@ impl Engine {
             }
         }
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
-            let Register {
-                worker,
-                name,
-                incarnation,
-                labels,
-                slots,
-                home,
-                ..
-            } = register;
+            let Register { worker, name, incarnation, labels, slots, home, .. } = register;
             self.emit(
                 out,
-                Event::WorkerRegistered {
-                    worker,
-                    name,
-                    incarnation,
-                    labels,
-                    slots,
-                    home,
-                },
+                Event::WorkerRegistered { worker, name, incarnation, labels, slots, home },
             );
         }
         let interval = self.interval();
-        Answer::Registered(Registered {
-            term: self.term,
-            ttl: self.ttl,
-            interval,
-            verdicts,
-        })
+        Answer::Registered(Registered { term: self.term, ttl: self.ttl, interval, verdicts })
     }
 
     fn cannot_join(&self, register: &Register, known: Option<u32>) -> Option<Refusal> {
@@ -69,17 +49,10 @@ impl Engine {
         } else if self.workers.len() >= self.config.workers_max {
             return Some(Refusal::TooManyWorkers(self.workers.len()));
         }
-        let twin = self
-            .workers
-            .iter()
-            .map(|(_, worker)| worker)
-            .find(|worker| {
-                worker.name == register.name && worker.id != register.worker && worker.is_live()
-            });
-        twin.map(|twin| Refusal::NameTaken {
-            name: register.name.clone(),
-            by: twin.id,
-        })
+        let twin = self.workers.iter().map(|(_, worker)| worker).find(|worker| {
+            worker.name == register.name && worker.id != register.worker && worker.is_live()
+        });
+        twin.map(|twin| Refusal::NameTaken { name: register.name.clone(), by: twin.id })
     }
 
     /// A guard vouches that nothing of a life is left: all its leases end now.
@@ -99,13 +72,7 @@ impl Engine {
         }
         if it.status != WorkerStatus::Ended {
             self.end_life(out, worker_ix, Some(started));
-            self.emit(
-                out,
-                Event::WorkerEnded {
-                    worker,
-                    incarnation,
-                },
-            );
+            self.emit(out, Event::WorkerEnded { worker, incarnation });
         }
         Answer::Done
     }

@@ -19,6 +19,8 @@ pub enum Request {
         ttl: Span,
         /// The store's generation.
         generation: u16,
+        /// The worker of the leading node, for steps that are pinned to it.
+        own: Option<WorkerId>,
     },
     /// A worker joins.
     Register(Register),
@@ -79,12 +81,7 @@ pub struct Submit {
 impl Submit {
     /// A run of the plan with nothing special about it.
     pub fn new(run: RunId, plan: Arc<Plan>) -> Self {
-        Self {
-            run,
-            plan,
-            options: RunOptions::default(),
-            reused: Vec::new(),
-        }
+        Self { run, plan, options: RunOptions::default(), reused: Vec::new() }
     }
 }
 

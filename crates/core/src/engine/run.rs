@@ -44,11 +44,7 @@ impl StepState {
     }
 
     pub(super) const fn cause(&self) -> Option<StepIx> {
-        if self.cause == NONE {
-            None
-        } else {
-            Some(StepIx(self.cause))
-        }
+        if self.cause == NONE { None } else { Some(StepIx(self.cause)) }
     }
 }
 
@@ -143,9 +139,7 @@ impl Run {
     }
 
     pub(super) fn spec(&self, step: StepIx) -> &StepSpec {
-        self.plan
-            .spec(step)
-            .expect("only steps have leases and lanes, joins do not")
+        self.plan.spec(step).expect("only steps have leases and lanes, joins do not")
     }
 
     /// Whether a step of this condition may no longer begin.

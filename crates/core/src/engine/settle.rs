@@ -111,14 +111,10 @@ impl Engine {
             let Some(spec) = run.plan.spec(step) else {
                 continue;
             };
-            let open = matches!(
-                run.step(step).status,
-                StepStatus::Waiting | StepStatus::Ready
-            );
+            let open = matches!(run.step(step).status, StepStatus::Waiting | StepStatus::Ready);
             if open && run.stops(spec.condition) {
-                let settled = self
-                    .settled(run_ix, step)
-                    .expect("a stopped step that is open has an end");
+                let settled =
+                    self.settled(run_ix, step).expect("a stopped step that is open has an end");
                 self.emit_settled(out, run_ix, step, settled);
             }
         }
@@ -148,12 +144,8 @@ impl Engine {
             return;
         }
         let (by, order) = (run.id, run.order);
-        let names: Vec<Box<str>> = run
-            .spec(step)
-            .locks
-            .iter()
-            .map(|lock| lock.name.clone())
-            .collect();
+        let names: Vec<Box<str>> =
+            run.spec(step).locks.iter().map(|lock| lock.name.clone()).collect();
         for name in names {
             self.supersede_at(out, &name, by, order);
         }
@@ -163,13 +155,8 @@ impl Engine {
         let Some(lock) = self.board.lock_ids.get(lock).copied() else {
             return;
         };
-        let lanes = self.board.locks[lock]
-            .lanes
-            .iter()
-            .map(|lane| &self.board.lanes[*lane]);
-        let waiting = lanes
-            .filter(|lane| lane.cancels_older())
-            .flat_map(super::lane::Lane::iter);
+        let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
+        let waiting = lanes.filter(|lane| lane.cancels_older()).flat_map(super::lane::Lane::iter);
         let older: Vec<(u32, StepIx)> = waiting
             .filter(|(place, _)| place.rank.order < order)
             .map(|(place, queued)| (place.run, queued.step))
@@ -185,10 +172,7 @@ impl Engine {
     fn supersede_holder(&mut self, out: &mut Out, lease: u32, lock: u32, order: u64) {
         let it = &self.leases[lease];
         let run = &self.runs[it.run];
-        let holds = it
-            .locks
-            .as_deref()
-            .is_some_and(|locks| locks.contains(&lock));
+        let holds = it.locks.as_deref().is_some_and(|locks| locks.contains(&lock));
         let name = &self.board.locks[lock].name;
         let yields = run
             .spec(it.step)

@@ -14,17 +14,12 @@ impl Engine {
     /// The durable state, one thing a line. Two engines that folded the same journal print the same.
     pub fn snapshot(&self) -> String {
         let mut text = String::new();
-        self.write_snapshot(&mut text)
-            .expect("writing to a string cannot fail");
+        self.write_snapshot(&mut text).expect("writing to a string cannot fail");
         text
     }
 
     fn write_snapshot(&self, text: &mut String) -> fmt::Result {
-        writeln!(
-            text,
-            "term {} ttl {} fences {}",
-            self.term, self.ttl, self.fences
-        )?;
+        writeln!(text, "term {} ttl {} fences {}", self.term, self.ttl, self.fences)?;
         for worker in self.worker_ids.values() {
             worker_line(text, &self.workers[*worker])?;
         }
@@ -38,13 +33,7 @@ impl Engine {
     }
 
     fn run_lines(&self, text: &mut String, run: &Run) -> fmt::Result {
-        writeln!(
-            text,
-            "run {} {} {}",
-            run.id,
-            run.plan.pipeline(),
-            run.status
-        )?;
+        writeln!(text, "run {} {} {}", run.id, run.plan.pipeline(), run.status)?;
         for node in run.plan.nodes() {
             self.step_line(text, run, node)?;
         }
@@ -83,11 +72,7 @@ impl Engine {
     }
 
     fn lease_words(&self, text: &mut String, lease: &Lease) -> fmt::Result {
-        write!(
-            text,
-            " {} on {} {}",
-            lease.fence, self.workers[lease.worker].name, lease.seq
-        )?;
+        write!(text, " {} on {} {}", lease.fence, self.workers[lease.worker].name, lease.seq)?;
         if lease.term != self.term {
             write!(text, " of {}", lease.term)?;
         }
@@ -102,11 +87,7 @@ impl Engine {
 }
 
 fn worker_line(text: &mut String, worker: &Worker) -> fmt::Result {
-    write!(
-        text,
-        "worker {} {} {} {}",
-        worker.name, worker.id, worker.incarnation, worker.status
-    )?;
+    write!(text, "worker {} {} {} {}", worker.name, worker.id, worker.incarnation, worker.status)?;
     write!(text, " {} of {} slots", worker.leases.len(), worker.slots)?;
     let labels = worker.labels.to_string();
     if !labels.is_empty() {
@@ -116,13 +97,7 @@ fn worker_line(text: &mut String, worker: &Worker) -> fmt::Result {
 }
 
 fn lock_line(text: &mut String, lock: &Lock) -> fmt::Result {
-    write!(
-        text,
-        "lock {} {} of {}",
-        lock.name,
-        lock.holders.len(),
-        lock.slots()
-    )?;
+    write!(text, "lock {} {} of {}", lock.name, lock.holders.len(), lock.slots())?;
     let mut holders = lock.holders.clone();
     holders.sort_unstable();
     for holder in holders {

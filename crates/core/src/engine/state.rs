@@ -25,6 +25,8 @@ pub struct Engine {
     pub(super) led_at: Time,
     pub(super) ttl: Span,
     pub(super) generation: u16,
+    /// The leading node's own worker.
+    pub(super) own: Option<WorkerId>,
     /// The newest fence's number.
     pub(super) fences: u64,
     pub(super) runs: Slab<Run>,
@@ -85,6 +87,7 @@ impl Engine {
             led_at: Time::ZERO,
             ttl: Span::secs(15),
             generation: 0,
+            own: None,
             fences: 0,
             runs: Slab::default(),
             run_ids: BTreeMap::new(),
@@ -93,10 +96,7 @@ impl Engine {
             workers: Slab::default(),
             worker_ids: BTreeMap::new(),
             leases: Slab::default(),
-            board: Board {
-                bugs: config.bugs,
-                ..Board::default()
-            },
+            board: Board { bugs: config.bugs, ..Board::default() },
             timers: Timers::default(),
             todo: VecDeque::new(),
             ahead: BTreeSet::new(),
@@ -138,12 +138,7 @@ impl Engine {
 
     /// Where a step stands; `None` if its run is not here.
     pub fn step_status(&self, run: RunId, step: StepIx) -> Option<StepStatus> {
-        Some(
-            self.runs[*self.run_ids.get(&run)?]
-                .steps
-                .get(step.0 as usize)?
-                .status,
-        )
+        Some(self.runs[*self.run_ids.get(&run)?].steps.get(step.0 as usize)?.status)
     }
 
     /// What a step handed on.
@@ -179,11 +174,8 @@ impl Engine {
         if fresh {
             self.enlist_all(class);
         }
-        let locks = spec
-            .locks
-            .iter()
-            .map(|lock| (self.board.lock(&lock.name), lock.order))
-            .collect();
+        let locks =
+            spec.locks.iter().map(|lock| (self.board.lock(&lock.name), lock.order)).collect();
         LaneKey {
             class,
             locks,
@@ -233,11 +225,7 @@ impl Engine {
     fn enlist_in(&mut self, worker: u32, class: u32) {
         let it = &self.workers[worker];
         let serves = it.status == WorkerStatus::Online;
-        if serves
-            && self.board.classes[class]
-                .placement
-                .accepts(it.facts(self.term))
-        {
+        if serves && self.board.classes[class].placement.accepts(it.facts(self.own)) {
             self.board.classes[class].workers += 1;
             self.workers[worker].classes.push(class);
         }

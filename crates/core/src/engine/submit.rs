@@ -11,12 +11,8 @@ use crate::plan::Plan;
 
 /// Every lock that a plan's steps take, with its slots.
 pub(super) fn locks_of(plan: &Plan) -> impl Iterator<Item = (&str, u32)> {
-    let names: BTreeSet<&str> = plan
-        .specs()
-        .iter()
-        .flat_map(|spec| &spec.locks)
-        .map(|lock| &*lock.name)
-        .collect();
+    let names: BTreeSet<&str> =
+        plan.specs().iter().flat_map(|spec| &spec.locks).map(|lock| &*lock.name).collect();
     names.into_iter().map(|name| (name, plan.lock_slots(name)))
 }
 
@@ -25,9 +21,7 @@ impl Engine {
         if let Some(known) = self.run_ids.get(&submit.run).copied() {
             let same = self.runs[known].plan.fingerprint() == submit.plan.fingerprint();
             return if same {
-                Answer::Submitted {
-                    warnings: Vec::new(),
-                }
+                Answer::Submitted { warnings: Vec::new() }
             } else {
                 Answer::Denied(Denial::RunExists(submit.run))
             };
@@ -35,35 +29,17 @@ impl Engine {
         if let Some(denial) = self.cannot_take(&submit) {
             return Answer::Denied(denial);
         }
-        let Submit {
-            run,
-            plan,
-            options,
-            reused,
-        } = submit;
-        self.emit(
-            out,
-            Event::RunSubmitted {
-                run,
-                plan,
-                options,
-                reused,
-            },
-        );
-        Answer::Submitted {
-            warnings: self.warnings(run),
-        }
+        let Submit { run, plan, options, reused } = submit;
+        self.emit(out, Event::RunSubmitted { run, plan, options, reused });
+        Answer::Submitted { warnings: self.warnings(run) }
     }
 
     fn cannot_take(&self, submit: &Submit) -> Option<Denial> {
         if self.runs.len() >= self.config.runs_max {
             return Some(Denial::TooManyRuns(self.runs.len()));
         }
-        let (active, more, max) = (
-            self.nodes,
-            submit.plan.node_count() as usize,
-            self.config.steps_max,
-        );
+        let (active, more, max) =
+            (self.nodes, submit.plan.node_count() as usize, self.config.steps_max);
         if active + more > max {
             return Some(Denial::TooManySteps { active, more, max });
         }
@@ -85,19 +61,12 @@ impl Engine {
                 effective,
             })
         });
-        let classes: BTreeSet<u32> = run
-            .lanes
-            .iter()
-            .map(|lane| self.board.lanes[*lane].key.class)
-            .collect();
-        let unserved = classes
-            .into_iter()
-            .filter(|class| self.board.classes[*class].workers == 0);
+        let classes: BTreeSet<u32> =
+            run.lanes.iter().map(|lane| self.board.lanes[*lane].key.class).collect();
+        let unserved = classes.into_iter().filter(|class| self.board.classes[*class].workers == 0);
         let unserved = unserved.map(|class| {
             let placement = &self.board.classes[class].placement;
-            Warning::NoWorkerYet {
-                placement: super::why::describe(placement),
-            }
+            Warning::NoWorkerYet { placement: super::why::describe(placement) }
         });
         slots.chain(unserved).collect()
     }

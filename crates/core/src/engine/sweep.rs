@@ -64,12 +64,7 @@ impl Engine {
         leases.retain(|lease| self.leases[*lease].expires(contact) <= self.now);
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in leases {
-            self.end(
-                out,
-                lease,
-                Outcome::plain(OutcomeKind::Lost),
-                EndedAs::GivenUp,
-            );
+            self.end(out, lease, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
         }
         if contact + self.ttl <= self.now {
             self.emit(out, Event::WorkerLost { worker: id });
@@ -81,10 +76,7 @@ impl Engine {
     /// Where most of many workers fall silent at once, the fault is more likely the leader's or the network's than
     /// theirs: they are given up one by one, so that a passing fault does not hand out everything again.
     fn is_braked(&mut self, out: &mut Out) -> bool {
-        let live = self
-            .workers
-            .iter()
-            .filter(|(_, it)| it.is_live() && it.leases_expire());
+        let live = self.workers.iter().filter(|(_, it)| it.is_live() && it.leases_expire());
         let (mut of, mut late) = (0_u32, 0_u32);
         for (_, it) in live {
             of += 1;
@@ -130,20 +122,10 @@ impl Engine {
         let Some(run) = self.runs.get(run_ix) else {
             return;
         };
-        let due = run
-            .options
-            .timeout
-            .is_some_and(|timeout| run.submitted_at + timeout <= self.now);
+        let due = run.options.timeout.is_some_and(|timeout| run.submitted_at + timeout <= self.now);
         if due && run.cancel.is_none() && !run.status.is_terminal() {
             let (level, reason) = (CancelLevel::Stop, CancelReason::Deadline);
-            self.emit(
-                out,
-                Event::RunCancelled {
-                    run: run.id,
-                    level,
-                    reason,
-                },
-            );
+            self.emit(out, Event::RunCancelled { run: run.id, level, reason });
         }
     }
 
@@ -153,10 +135,7 @@ impl Engine {
         let Some(lease) = self.leases.get(lease_ix) else {
             return;
         };
-        let (run, spec) = (
-            self.runs[lease.run].id,
-            self.runs[lease.run].spec(lease.step),
-        );
+        let (run, spec) = (self.runs[lease.run].id, self.runs[lease.run].spec(lease.step));
         let (Some(started), Some(timeout)) = (lease.started_at, spec.timeout) else {
             return;
         };
@@ -165,15 +144,7 @@ impl Engine {
         }
         let (step, fence, worker) = (lease.step, lease.fence, lease.worker);
         if lease.stop.is_none() {
-            self.emit(
-                out,
-                Event::StopOrdered {
-                    run,
-                    step,
-                    fence,
-                    why: StopReason::Overdue,
-                },
-            );
+            self.emit(out, Event::StopOrdered { run, step, fence, why: StopReason::Overdue });
         }
         let lease = &mut self.leases[lease_ix];
         lease.frozen.get_or_insert(self.now + lease.ttl);
@@ -184,12 +155,7 @@ impl Engine {
 
     /// Steps of a lane have waited long: those that nobody could run, or whose locks were not free, fail.
     fn lane_waited(&mut self, out: &mut Out, lane: u32) {
-        if self
-            .board
-            .lanes
-            .get(lane)
-            .is_none_or(|it| it.timer.is_none_or(|at| at > self.now))
-        {
+        if self.board.lanes.get(lane).is_none_or(|it| it.timer.is_none_or(|at| at > self.now)) {
             return;
         }
         self.board.lanes[lane].timer = None;
@@ -204,10 +170,7 @@ impl Engine {
                 return;
             }
         }
-        let oldest = self.board.lanes[lane]
-            .fronts()
-            .map(|(_, queued)| queued.since)
-            .min();
+        let oldest = self.board.lanes[lane].fronts().map(|(_, queued)| queued.since).min();
         if let Some(oldest) = oldest {
             self.watch_lane(lane, oldest.max(self.now - self.shortest_wait(lane)));
         }
@@ -221,9 +184,7 @@ impl Engine {
 
     fn shortest_wait(&self, lane: u32) -> crate::time::Span {
         let key = &self.board.lanes[lane].key;
-        key.wait_for_worker
-            .min(key.wait_for_lock)
-            .less(crate::time::Span::millis(1))
+        key.wait_for_worker.min(key.wait_for_lock).less(crate::time::Span::millis(1))
     }
 
     fn waited_too_long(&self, lane_ix: u32, queued: Queued) -> Option<Settled> {

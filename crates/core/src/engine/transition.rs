@@ -132,10 +132,8 @@ mod tests {
     #[test]
     fn ends_absorb_and_every_other_status_has_a_way_out() {
         for status in StepStatus::ALL {
-            let ways = Change::ALL
-                .iter()
-                .filter(|change| next_status(status, **change).is_ok())
-                .count();
+            let ways =
+                Change::ALL.iter().filter(|change| next_status(status, **change).is_ok()).count();
             assert_eq!(ways == 0, status.is_terminal(), "{status}");
         }
     }
@@ -144,12 +142,6 @@ mod tests {
     fn a_running_step_cannot_be_settled_behind_its_workers_back() {
         let change = Change::Settled(StepStatus::Cancelled);
         let refused = next_status(StepStatus::Running, change).expect_err("a lease must end first");
-        assert_eq!(
-            refused,
-            IllegalChange {
-                status: StepStatus::Running,
-                change
-            }
-        );
+        assert_eq!(refused, IllegalChange { status: StepStatus::Running, change });
     }
 }

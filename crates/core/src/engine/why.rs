@@ -96,17 +96,14 @@ impl Engine {
         let state = run.steps.get(step.0 as usize)?;
         Some(match state.status {
             StepStatus::Waiting | StepStatus::Ready if state.settling => Why::Settling,
-            StepStatus::Waiting if state.remaining == 0 => Why::BackingOff {
-                until: state.since,
-                attempt: state.attempt,
-            },
+            StepStatus::Waiting if state.remaining == 0 => {
+                Why::BackingOff { until: state.since, attempt: state.attempt }
+            }
             StepStatus::Waiting => {
                 let needs = run.plan.needs(step).iter().map(|edge| edge.step());
                 let waiting = needs.map(|need| (need, run.step(need).status));
                 Why::Needs {
-                    waiting: waiting
-                        .filter(|(_, status)| !status.is_terminal())
-                        .collect(),
+                    waiting: waiting.filter(|(_, status)| !status.is_terminal()).collect(),
                 }
             }
             StepStatus::Ready => self.why_ready(run_ix, step),
@@ -125,10 +122,9 @@ impl Engine {
             | StepStatus::Cancelled
             | StepStatus::Skipped
             | StepStatus::Blocked
-            | StepStatus::Cached => Why::Ended {
-                cause: state.cause(),
-                cancelled: run.cancel.map(|(_, reason)| reason),
-            },
+            | StepStatus::Cached => {
+                Why::Ended { cause: state.cause(), cancelled: run.cancel.map(|(_, reason)| reason) }
+            }
         })
     }
 
@@ -156,30 +152,19 @@ impl Engine {
         let ahead = lane
             .iter()
             .take_while(|(at, queued)| *at < place || (*at == place && queued.step != step));
-        Why::Queue {
-            ahead: ahead.count(),
-            workers: self.eliminations(&class.placement),
-        }
+        Why::Queue { ahead: ahead.count(), workers: self.eliminations(&class.placement) }
     }
 
     fn lock_waits(&self, lane: u32) -> Vec<LockWait> {
-        let locks = self.board.lanes[lane]
-            .locks
-            .iter()
-            .flat_map(|locks| locks.iter());
+        let locks = self.board.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
         let open = self.board.may_take(lane, self.now);
-        let busy = locks
-            .map(|lock| &self.board.locks[*lock])
-            .filter(|lock| !open && lock.free() <= 1);
+        let busy =
+            locks.map(|lock| &self.board.locks[*lock]).filter(|lock| !open && lock.free() <= 1);
         let wait = |lock: &super::lock::Lock| LockWait {
             lock: lock.name.clone(),
             slots: lock.slots(),
             reserved: lock.free() > 0,
-            holders: lock
-                .holders
-                .iter()
-                .filter_map(|fence| self.holder(*fence))
-                .collect(),
+            holders: lock.holders.iter().filter_map(|fence| self.holder(*fence)).collect(),
         };
         busy.map(wait).collect()
     }
@@ -194,17 +179,14 @@ impl Engine {
         let eliminate = |worker: &super::worker::Worker| {
             let reason = if worker.status != super::worker::WorkerStatus::Online {
                 format!("is {}", worker.status)
-            } else if let Some(refusal) = placement.refusal(worker.facts(self.term)) {
+            } else if let Some(refusal) = placement.refusal(worker.facts(self.own)) {
                 refusal
             } else if worker.has_free_slot() {
                 "has a free slot and has not asked since".to_owned()
             } else {
                 format!("holds {} leases in {} slots", worker.open(), worker.slots)
             };
-            Elimination {
-                worker: worker.name.clone(),
-                reason,
-            }
+            Elimination { worker: worker.name.clone(), reason }
         };
         workers.map(eliminate).collect()
     }
@@ -225,9 +207,5 @@ pub(super) fn describe(placement: &Placement) -> String {
     if !placement.deny.is_empty() {
         parts.push(format!("none of {}", placement.deny.join(", ")));
     }
-    if parts.is_empty() {
-        "any worker".to_owned()
-    } else {
-        parts.join("; ")
-    }
+    if parts.is_empty() { "any worker".to_owned() } else { parts.join("; ") }
 }

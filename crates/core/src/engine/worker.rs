@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::id::{Incarnation, Term, WorkerId};
+use crate::id::{Incarnation, WorkerId};
 use crate::plan::WorkerFacts;
 use crate::requirement::Labels;
 use crate::session::{Home, Peer};
@@ -45,8 +45,6 @@ pub(super) struct Worker {
     pub(super) status: WorkerStatus,
     /// Whether it was told to take no more.
     pub(super) drained: bool,
-    /// The term in which it registered: the leader's own worker is so only under that leader.
-    pub(super) term: Term,
     /// When its status last changed.
     pub(super) since: Time,
     /// Open leases, in no order.
@@ -70,19 +68,8 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn facts(&self, term: Term) -> WorkerFacts<'_> {
-        WorkerFacts {
-            labels: &self.labels,
-            name: &self.name,
-            leads: self.leads(term),
-        }
-    }
-
-    fn leads(&self, term: Term) -> bool {
-        match self.home {
-            Home::Remote => false,
-            Home::Leader | Home::SharedFate => self.term == term,
-        }
+    pub(super) fn facts(&self, own: Option<WorkerId>) -> WorkerFacts<'_> {
+        WorkerFacts { labels: &self.labels, name: &self.name, leads: own == Some(self.id) }
     }
 
     /// Whether its leases end by time.
@@ -105,11 +92,7 @@ impl Worker {
     /// Remembers how long a step took; an eighth of each new one counts.
     pub(super) fn learn(&mut self, ran: Span) {
         let us = ran.as_millis().saturating_mul(1000);
-        self.pace_us = if self.pace_us == 0 {
-            us.max(1)
-        } else {
-            (self.pace_us * 7 + us) / 8
-        };
+        self.pace_us = if self.pace_us == 0 { us.max(1) } else { (self.pace_us * 7 + us) / 8 };
     }
 
     /// How many leases it may hold: one per slot, and ahead of each slot as many as fill `work`, at least one.

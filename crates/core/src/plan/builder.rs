@@ -82,10 +82,8 @@ impl PlanBuilder {
             self.problems.push(PlanError::EmptyMatrix(name.to_owned()));
         }
         if cells.len() > CELLS_MAX {
-            self.problems.push(PlanError::TooManyCells {
-                name: name.to_owned(),
-                cells: cells.len(),
-            });
+            self.problems
+                .push(PlanError::TooManyCells { name: name.to_owned(), cells: cells.len() });
         }
         let join = self.node(name, JOIN, 0);
         for cell in cells {
@@ -107,8 +105,7 @@ impl PlanBuilder {
     /// Gives the lock `name` this many slots; a lock not named here has one.
     pub fn lock_slots(&mut self, name: &str, slots: u32) {
         if slots == 0 {
-            self.problems
-                .push(PlanError::LockWithoutSlots(name.to_owned()));
+            self.problems.push(PlanError::LockWithoutSlots(name.to_owned()));
         }
         let name = self.global_lock(name);
         self.lock_slots.insert(name, slots);
@@ -126,10 +123,7 @@ impl PlanBuilder {
         let order = match graph.order() {
             Ok(order) => order,
             Err(cycle) => {
-                let names = cycle
-                    .iter()
-                    .map(|at| self.names[*at as usize].to_string())
-                    .collect();
+                let names = cycle.iter().map(|at| self.names[*at as usize].to_string()).collect();
                 return Err(vec![PlanError::Cycle(names)]);
             }
         };
@@ -178,20 +172,12 @@ impl PlanBuilder {
             lock.name = self.global_lock(&lock.name);
         }
         spec.locks.sort();
-        for pair in spec
-            .locks
-            .windows(2)
-            .filter(|pair| pair[0].name == pair[1].name)
-        {
+        for pair in spec.locks.windows(2).filter(|pair| pair[0].name == pair[1].name) {
             let lock = pair[0].name.to_string();
-            self.problems.push(PlanError::LockTwice {
-                step: name.to_owned(),
-                lock,
-            });
+            self.problems.push(PlanError::LockTwice { step: name.to_owned(), lock });
         }
         if spec.per_worker == Some(0) {
-            self.problems
-                .push(PlanError::PerWorkerZero(name.to_owned()));
+            self.problems.push(PlanError::PerWorkerZero(name.to_owned()));
         }
         spec.placement.allow.sort();
         spec.placement.deny.sort();
@@ -214,8 +200,7 @@ impl PlanBuilder {
             self.problems.push(PlanError::TooManySteps(steps));
         }
         if self.needs.len() > EDGES_MAX {
-            self.problems
-                .push(PlanError::TooManyEdges(self.needs.len()));
+            self.problems.push(PlanError::TooManyEdges(self.needs.len()));
         }
     }
 
@@ -223,9 +208,8 @@ impl PlanBuilder {
         let mut sorted: Vec<&str> = self.names.iter().map(|name| &**name).collect();
         sorted.sort_unstable();
         let twice = sorted.windows(2).filter(|pair| pair[0] == pair[1]);
-        let mut found: Vec<PlanError> = twice
-            .map(|pair| PlanError::DuplicateName(pair[0].to_owned()))
-            .collect();
+        let mut found: Vec<PlanError> =
+            twice.map(|pair| PlanError::DuplicateName(pair[0].to_owned())).collect();
         found.dedup();
         let bad = self.names.iter().filter(|name| !is_name(name));
         found.extend(bad.map(|name| PlanError::BadName(name.to_string())));
@@ -236,17 +220,16 @@ impl PlanBuilder {
         self.needs.sort_unstable();
         let name = |at: StepIx| self.names[at.0 as usize].to_string();
         let own = self.needs.iter().filter(|(step, need, _)| step == need);
-        let mut found: Vec<PlanError> = own
-            .map(|(step, ..)| PlanError::SelfNeed(name(*step)))
-            .collect();
-        let twice = self
-            .needs
-            .windows(2)
-            .filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
-        found.extend(twice.map(|pair| PlanError::DuplicateNeed {
-            step: name(pair[0].0),
-            need: name(pair[0].1),
-        }));
+        let mut found: Vec<PlanError> =
+            own.map(|(step, ..)| PlanError::SelfNeed(name(*step))).collect();
+        let twice =
+            self.needs.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
+        found.extend(
+            twice.map(|pair| PlanError::DuplicateNeed {
+                step: name(pair[0].0),
+                need: name(pair[0].1),
+            }),
+        );
         self.problems.append(&mut found);
     }
 }

@@ -76,9 +76,7 @@ pub(super) fn is_name(name: &str) -> bool {
     };
     let cell_ok = cell.is_some_and(|cell| !cell.is_empty() && !cell.chars().any(char::is_control));
     let mut bytes = stem.bytes();
-    let first_ok = bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    let first_ok = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     cell_ok
         && first_ok
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))

@@ -33,10 +33,7 @@ impl Flat {
             list[next[from as usize] as usize] = edge;
             next[from as usize] += 1;
         }
-        Self {
-            starts: starts.into(),
-            edges: list.into(),
-        }
+        Self { starts: starts.into(), edges: list.into() }
     }
 
     fn of(&self, node: u32) -> &[Edge] {
@@ -50,15 +47,11 @@ impl Graph {
         Self {
             needs: Flat::new(
                 nodes,
-                needs
-                    .iter()
-                    .map(|(step, need, how)| (step.0, Edge::new(*need, *how))),
+                needs.iter().map(|(step, need, how)| (step.0, Edge::new(*need, *how))),
             ),
             dependents: Flat::new(
                 nodes,
-                needs
-                    .iter()
-                    .map(|(step, need, how)| (need.0, Edge::new(*step, *how))),
+                needs.iter().map(|(step, need, how)| (need.0, Edge::new(*step, *how))),
             ),
         }
     }
@@ -77,12 +70,10 @@ impl Graph {
 
     /// All nodes, each after its needs; or the nodes of a circle, the first repeated at the end.
     pub(super) fn order(&self) -> Result<Vec<u32>, Vec<u32>> {
-        let mut open: Vec<u32> = (0..self.nodes())
-            .map(|node| self.needs.of(node).len() as u32)
-            .collect();
-        let mut order: Vec<u32> = (0..self.nodes())
-            .filter(|node| open[*node as usize] == 0)
-            .collect();
+        let mut open: Vec<u32> =
+            (0..self.nodes()).map(|node| self.needs.of(node).len() as u32).collect();
+        let mut order: Vec<u32> =
+            (0..self.nodes()).filter(|node| open[*node as usize] == 0).collect();
         let mut next = 0;
         while let Some(node) = order.get(next).copied() {
             next += 1;
@@ -94,18 +85,13 @@ impl Graph {
                 }
             }
         }
-        if order.len() == open.len() {
-            Ok(order)
-        } else {
-            Err(self.circle(&open))
-        }
+        if order.len() == open.len() { Ok(order) } else { Err(self.circle(&open)) }
     }
 
     /// Follows unmet needs from any node that has one until a node comes up again.
     fn circle(&self, open: &[u32]) -> Vec<u32> {
-        let start = (0..self.nodes())
-            .find(|node| open[*node as usize] > 0)
-            .expect("a node was left over");
+        let start =
+            (0..self.nodes()).find(|node| open[*node as usize] > 0).expect("a node was left over");
         let mut path = vec![start];
         let mut place = vec![u32::MAX; open.len()];
         loop {
@@ -136,12 +122,8 @@ pub(super) fn critical_path(
 ) -> Vec<u32> {
     let mut weights = vec![0_u32; order.len()];
     for node in order.iter().rev() {
-        let behind = graph
-            .dependents
-            .of(*node)
-            .iter()
-            .map(|edge| weights[edge.step().0 as usize])
-            .max();
+        let behind =
+            graph.dependents.of(*node).iter().map(|edge| weights[edge.step().0 as usize]).max();
         weights[*node as usize] = behind.unwrap_or(0) + u32::from(is_step(*node));
     }
     weights

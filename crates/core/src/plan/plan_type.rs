@@ -54,10 +54,7 @@ impl Names {
             end += u32::try_from(name.len()).expect("names are short");
             end
         });
-        Self {
-            ends: ends.collect(),
-            text: text.into(),
-        }
+        Self { ends: ends.collect(), text: text.into() }
     }
 
     fn get(&self, at: usize) -> &str {
@@ -136,9 +133,7 @@ impl Plan {
 
     /// What an executor is told to do.
     pub fn work(&self, step: StepIx) -> Arc<str> {
-        self.works
-            .get(self.work_of[step.0 as usize] as usize)
-            .map_or_else(|| "".into(), Arc::clone)
+        self.works.get(self.work_of[step.0 as usize] as usize).map_or_else(|| "".into(), Arc::clone)
     }
 
     /// What the node needs.

@@ -69,10 +69,7 @@ pub struct LockUse {
 impl LockUse {
     /// The lock of this name, first come first served.
     pub fn fifo(name: &str) -> Self {
-        Self {
-            name: name.into(),
-            order: LockOrder::Fifo,
-        }
+        Self { name: name.into(), order: LockOrder::Fifo }
     }
 }
 
@@ -124,10 +121,7 @@ impl Retry {
 
     /// `times` attempts after the first, the rest by default.
     pub fn times(times: u16) -> Self {
-        Self {
-            times,
-            ..Self::default()
-        }
+        Self { times, ..Self::default() }
     }
 }
 
@@ -173,11 +167,8 @@ impl Placement {
         if named(&self.deny) {
             return Some("is among the denied nodes".to_owned());
         }
-        let unmet: Vec<String> = self
-            .requirement
-            .unmet(worker.labels)
-            .map(ToString::to_string)
-            .collect();
+        let unmet: Vec<String> =
+            self.requirement.unmet(worker.labels).map(ToString::to_string).collect();
         (!unmet.is_empty()).then(|| format!("lacks {}", unmet.join(", ")))
     }
 }
@@ -233,22 +224,13 @@ impl Default for StepSpec {
 impl StepSpec {
     /// A step for workers with all these labels, otherwise ordinary.
     pub fn requiring<const N: usize>(labels: [&str; N]) -> Self {
-        let placement = Placement {
-            requirement: Requirement::all(labels),
-            ..Placement::default()
-        };
-        Self {
-            placement,
-            ..Self::default()
-        }
+        let placement = Placement { requirement: Requirement::all(labels), ..Placement::default() };
+        Self { placement, ..Self::default() }
     }
 
     /// A step that holds all these locks, otherwise ordinary.
     pub fn locking<const N: usize>(names: [&str; N]) -> Self {
-        Self {
-            locks: names.iter().map(|name| LockUse::fifo(name)).collect(),
-            ..Self::default()
-        }
+        Self { locks: names.iter().map(|name| LockUse::fifo(name)).collect(), ..Self::default() }
     }
 
     /// Whether a worker that has lost contact must end it before its lease can pass on.

@@ -36,12 +36,7 @@ pub(super) enum HeldState {
 
 impl Held {
     pub(super) fn new(grant: Grant, deadline: Time) -> Self {
-        Self {
-            grant,
-            state: HeldState::Queued,
-            deadline,
-            listed_from: None,
-        }
+        Self { grant, state: HeldState::Queued, deadline, listed_from: None }
     }
 
     pub(super) const fn lease(&self) -> LeaseRef {
@@ -50,10 +45,7 @@ impl Held {
 
     /// Whether it takes up a slot.
     pub(super) const fn occupies(&self) -> bool {
-        matches!(
-            self.state,
-            HeldState::Started { .. } | HeldState::Stopping { .. }
-        )
+        matches!(self.state, HeldState::Started { .. } | HeldState::Stopping { .. })
     }
 
     pub(super) const fn is_queued(&self) -> bool {
@@ -61,10 +53,8 @@ impl Held {
     }
 
     pub(super) fn release(&mut self) {
-        self.state = HeldState::Finished {
-            outcome: Outcome::plain(OutcomeKind::Released),
-            ran: None,
-        };
+        self.state =
+            HeldState::Finished { outcome: Outcome::plain(OutcomeKind::Released), ran: None };
     }
 
     /// Records how its process ended. A process that was ended for lost contact is lost, whatever its exit code.
@@ -75,20 +65,11 @@ impl Held {
             HeldState::Stopping { at, lost: true, .. }
                 if outcome.kind != OutcomeKind::Succeeded =>
             {
-                (
-                    *at,
-                    Outcome {
-                        kind: OutcomeKind::Lost,
-                        ..outcome
-                    },
-                )
+                (*at, Outcome { kind: OutcomeKind::Lost, ..outcome })
             }
             HeldState::Stopping { at, .. } => (*at, outcome),
         };
-        self.state = HeldState::Finished {
-            outcome,
-            ran: Some(now.since(started)),
-        };
+        self.state = HeldState::Finished { outcome, ran: Some(now.since(started)) };
         true
     }
 
@@ -101,19 +82,13 @@ impl Held {
     pub(super) fn report(&self) -> Report {
         let lease = self.lease();
         match &self.state {
-            HeldState::Queued => Report::InFlight(InFlight {
-                lease,
-                phase: Phase::Queued,
-            }),
-            HeldState::Started { .. } | HeldState::Stopping { .. } => Report::InFlight(InFlight {
-                lease,
-                phase: Phase::Started,
-            }),
-            HeldState::Finished { outcome, ran } => Report::Finished(Finished {
-                lease,
-                outcome: outcome.clone(),
-                ran: *ran,
-            }),
+            HeldState::Queued => Report::InFlight(InFlight { lease, phase: Phase::Queued }),
+            HeldState::Started { .. } | HeldState::Stopping { .. } => {
+                Report::InFlight(InFlight { lease, phase: Phase::Started })
+            }
+            HeldState::Finished { outcome, ran } => {
+                Report::Finished(Finished { lease, outcome: outcome.clone(), ran: *ran })
+            }
         }
     }
 }

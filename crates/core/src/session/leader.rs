@@ -36,9 +36,7 @@ impl Peer {
         }
         self.last = seq;
         self.seen = self.seen.max(seen);
-        Arrival::New {
-            superseded: self.parked.take(),
-        }
+        Arrival::New { superseded: self.parked.take() }
     }
 
     /// Learns from the journal that `seq` was answered with a grant.
@@ -79,17 +77,9 @@ mod tests {
     #[test]
     fn a_newer_exchange_replaces_the_parked_one_and_an_older_one_is_refused() {
         let mut peer = Peer::default();
-        assert_eq!(
-            peer.arrive(Seq(1), Seq(0)),
-            Arrival::New { superseded: None }
-        );
+        assert_eq!(peer.arrive(Seq(1), Seq(0)), Arrival::New { superseded: None });
         peer.park();
-        assert_eq!(
-            peer.arrive(Seq(3), Seq(0)),
-            Arrival::New {
-                superseded: Some(Seq(1))
-            }
-        );
+        assert_eq!(peer.arrive(Seq(3), Seq(0)), Arrival::New { superseded: Some(Seq(1)) });
         assert_eq!(peer.arrive(Seq(2), Seq(0)), Arrival::Old);
         assert_eq!(peer.arrive(Seq(3), Seq(0)), Arrival::Repeat);
     }

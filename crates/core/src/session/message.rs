@@ -24,10 +24,8 @@ pub struct LeaseRef {
 /// Where a worker's process lives, seen from the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
-    /// Anywhere else.
-    Remote,
-    /// On the leading node, which another node may replace: its leases expire like any other's.
-    Leader,
+    /// Apart from the leader, or on a leading node that another may replace: its leases end by time.
+    Apart,
     /// In the leader's process where no other process can take over: its leases end with the process, not by time.
     SharedFate,
 }

@@ -139,11 +139,7 @@ impl WorkerSession {
         };
         self.seen = seq;
         self.sent.retain(|other, _| *other > seq);
-        let counted_from = if self.config.bugs.on(Bug::DeadlineFromReply) {
-            now
-        } else {
-            sent_at
-        };
+        let counted_from = if self.config.bugs.on(Bug::DeadlineFromReply) { now } else { sent_at };
         let deadline = counted_from + self.ttl.less(self.margin());
         self.renew(seq, deadline, &body.stops);
         for (fence, Verdict::Accepted | Verdict::Stale) in body.verdicts {
@@ -155,11 +151,8 @@ impl WorkerSession {
         for fence in body.take_back {
             self.give_back(fence);
         }
-        let mut actions: Vec<Action> = body
-            .stops
-            .into_iter()
-            .filter_map(|stop| self.stop(stop))
-            .collect();
+        let mut actions: Vec<Action> =
+            body.stops.into_iter().filter_map(|stop| self.stop(stop)).collect();
         actions.extend(self.start_queued(now));
         actions
     }
@@ -219,19 +212,12 @@ impl WorkerSession {
                 None
             }
             HeldState::Started { at } => {
-                held.state = HeldState::Stopping {
-                    at,
-                    how: stop.how,
-                    lost: stop.why == StopReason::Stale,
-                };
+                held.state =
+                    HeldState::Stopping { at, how: stop.how, lost: stop.why == StopReason::Stale };
                 Some(Action::Stop(stop))
             }
             HeldState::Stopping { at, how, lost } if how < stop.how => {
-                held.state = HeldState::Stopping {
-                    at,
-                    how: stop.how,
-                    lost,
-                };
+                held.state = HeldState::Stopping { at, how: stop.how, lost };
                 Some(Action::Stop(stop))
             }
             HeldState::Stopping { .. } | HeldState::Finished { .. } => None,
@@ -270,9 +256,7 @@ impl WorkerSession {
             .values()
             .filter(|held| !matches!(held.state, HeldState::Finished { .. }))
             .count();
-        self.config
-            .capacity
-            .saturating_sub(u32::try_from(open).unwrap_or(u32::MAX))
+        self.config.capacity.saturating_sub(u32::try_from(open).unwrap_or(u32::MAX))
     }
 
     fn on_refusal(&mut self, seq: Seq, refusal: Refusal) -> Vec<Action> {
@@ -290,11 +274,7 @@ impl WorkerSession {
         let running = self.held.iter().filter(|(_, held)| held.occupies());
         running
             .map(|(fence, _)| {
-                Action::Stop(Stop {
-                    fence: *fence,
-                    how: StopHow::Kill,
-                    why: StopReason::Stale,
-                })
+                Action::Stop(Stop { fence: *fence, how: StopHow::Kill, why: StopReason::Stale })
             })
             .collect()
     }
@@ -325,21 +305,13 @@ impl WorkerSession {
     /// When [`on_tick`](Self::on_tick) has something to do, or an exchange is due.
     pub fn next_deadline(&self) -> Option<Time> {
         let strict = |held: &&Held| self.config.leases_expire && held.grant.stops_on_lost_contact;
-        let stops = self
-            .held
-            .values()
-            .filter(strict)
-            .filter_map(|held| match held.state {
-                HeldState::Started { .. } => Some(held.lost_contact_at(self.ttl)),
-                HeldState::Stopping {
-                    how: StopHow::Term, ..
-                } => Some(held.deadline),
-                HeldState::Queued
-                | HeldState::Stopping {
-                    how: StopHow::Kill, ..
-                }
-                | HeldState::Finished { .. } => None,
-            });
+        let stops = self.held.values().filter(strict).filter_map(|held| match held.state {
+            HeldState::Started { .. } => Some(held.lost_contact_at(self.ttl)),
+            HeldState::Stopping { how: StopHow::Term, .. } => Some(held.deadline),
+            HeldState::Queued
+            | HeldState::Stopping { how: StopHow::Kill, .. }
+            | HeldState::Finished { .. } => None,
+        });
         let exchange = self.ended.is_none().then(|| self.exchange_at()).flatten();
         stops.chain(exchange).min()
     }
@@ -348,10 +320,7 @@ impl WorkerSession {
     pub fn drain(&mut self) {
         self.draining = true;
         self.news = true;
-        self.held
-            .values_mut()
-            .filter(|held| held.is_queued())
-            .for_each(Held::release);
+        self.held.values_mut().filter(|held| held.is_queued()).for_each(Held::release);
     }
 
     /// Why the session is over, if it is: everything must be killed and the worker start anew.
@@ -361,10 +330,7 @@ impl WorkerSession {
 
     /// How many leases it holds whose outcome is not known to it.
     pub fn busy(&self) -> usize {
-        self.held
-            .values()
-            .filter(|held| !matches!(held.state, HeldState::Finished { .. }))
-            .count()
+        self.held.values().filter(|held| !matches!(held.state, HeldState::Finished { .. })).count()
     }
 
     /// Outcomes without a verdict: what a restarted worker presents when it registers.
@@ -392,11 +358,9 @@ fn lost_contact(fence: Fence, held: &mut Held, ttl: Span, now: Time) -> Option<A
     let (at, how) = match held.state {
         HeldState::Started { at } if now >= held.deadline => (at, StopHow::Kill),
         HeldState::Started { at } if now >= held.lost_contact_at(ttl) => (at, StopHow::Term),
-        HeldState::Stopping {
-            at,
-            how: StopHow::Term,
-            ..
-        } if now >= held.deadline => (at, StopHow::Kill),
+        HeldState::Stopping { at, how: StopHow::Term, .. } if now >= held.deadline => {
+            (at, StopHow::Kill)
+        }
         HeldState::Queued
         | HeldState::Started { .. }
         | HeldState::Stopping { .. }
@@ -407,9 +371,5 @@ fn lost_contact(fence: Fence, held: &mut Held, ttl: Span, now: Time) -> Option<A
         HeldState::Queued | HeldState::Started { .. } | HeldState::Finished { .. } => true,
     };
     held.state = HeldState::Stopping { at, how, lost };
-    Some(Action::Stop(Stop {
-        fence,
-        how,
-        why: StopReason::Stale,
-    }))
+    Some(Action::Stop(Stop { fence, how, why: StopReason::Stale }))
 }

@@ -41,10 +41,7 @@ fn every_source_file_begins_with_its_page() {
 
 #[test]
 fn lib_and_mod_are_tables_of_contents() {
-    let planted = [
-        ("a/src/lib.rs", "fn b() {}"),
-        ("a/src/b/mod.rs", "pub fn c()"),
-    ];
+    let planted = [("a/src/lib.rs", "fn b() {}"), ("a/src/b/mod.rs", "pub fn c()")];
     hold(&planted, |file, _| {
         let table = file.path.ends_with("/lib.rs") || file.path.ends_with("/mod.rs");
         lines_where(&file.text, |line| table && is_function(line))
@@ -53,11 +50,7 @@ fn lib_and_mod_are_tables_of_contents() {
 
 #[test]
 fn banned_words_are_absent() {
-    let planted = [
-        ("a.md", "It is simply so."),
-        ("a.rs", "todo!()"),
-        ("a.sh", "# FIXME: b"),
-    ];
+    let planted = [("a.md", "It is simply so."), ("a.rs", "todo!()"), ("a.sh", "# FIXME: b")];
     hold(&planted, |file, _| {
         let found = words_in(&file.text, BANNED.split(' '));
         let list_itself = file.path.ends_with("tests/tidy/shape.rs");
@@ -81,10 +74,7 @@ fn every_source_file_is_compiled() {
         let module = file.is("rs") && SOURCES.iter().any(|part| folder.contains(part));
         let root = folder.ends_with("/src/bin") || ["lib", "main"].contains(&name);
         let declared = tree.iter().any(|other| {
-            let beside = other
-                .path
-                .rsplit_once('/')
-                .is_some_and(|(of, _)| of == folder);
+            let beside = other.path.rsplit_once('/').is_some_and(|(of, _)| of == folder);
             let parent = beside || other.path == format!("{folder}.rs");
             parent && has_word(&other.text, &format!("mod {name};"))
         });

@@ -16,18 +16,12 @@ pub(super) struct File {
 impl File {
     /// Whether the name ends in this extension.
     pub(super) fn is(&self, extension: &str) -> bool {
-        self.path
-            .rsplit_once('.')
-            .is_some_and(|(_, end)| end == extension)
+        self.path.rsplit_once('.').is_some_and(|(_, end)| end == extension)
     }
 
     /// The text, or nothing if the file is not at or below this path.
     pub(super) fn text_below(&self, path: &str) -> &str {
-        if self.path.starts_with(path) {
-            &self.text
-        } else {
-            ""
-        }
+        if self.path.starts_with(path) { &self.text } else { "" }
     }
 
     /// The Rust code without tests; empty for every other file.

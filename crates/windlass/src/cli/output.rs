@@ -13,19 +13,14 @@ pub(super) fn data(text: &str) -> u8 {
         Ok(()) => exit::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
         Err(error) => {
-            talk(&format!(
-                "windlass: failed to write to standard output: {error}"
-            ));
+            talk(&format!("windlass: failed to write to standard output: {error}"));
             exit::OUTPUT
         }
     }
 }
 
 /// Tells the user something that is not the answer.
-#[expect(
-    clippy::print_stderr,
-    reason = "this module is where the program prints"
-)]
+#[expect(clippy::print_stderr, reason = "this module is where the program prints")]
 pub(super) fn talk(text: &str) {
     eprintln!("{text}");
 }

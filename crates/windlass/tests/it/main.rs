@@ -6,10 +6,7 @@ use std::process::{Command, Output, Stdio};
 fn version_is_data() {
     let output = windlass(&["--version"]);
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(
-        stdout(&output),
-        concat!("windlass ", env!("CARGO_PKG_VERSION"), "\n")
-    );
+    assert_eq!(stdout(&output), concat!("windlass ", env!("CARGO_PKG_VERSION"), "\n"));
     assert_eq!(stderr(&output), "");
 }
 
