@@ -1,2 +1,89 @@
-//! Measures windlass beside the floors of the minute.
-fn main() {}
+//! Measures windlass beside the floors of the minute and prints one table.
+//!
+//! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
+//! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
+#![expect(clippy::print_stdout, reason = "the table is what the program is for")]
+
+mod cases;
+mod fleet;
+mod floors;
+mod heap;
+mod measure;
+mod plans;
+mod table;
+
+use cases::{Case, REPEATS, STEPS};
+use floors::{Bare, COPIED};
+use measure::{Times, repeat};
+use table::{Row, Target};
+
+/// Turns of the map floor.
+const TURNS: u32 = 1_000_000;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let cases = cases::all();
+    match args.first().map(String::as_str) {
+        Some("only" | "only-replay") => only(&cases, &args),
+        Some(_) | None => print!("{}", table::render(&measure_all(&cases))),
+    }
+}
+
+/// Drives the cases whose names begin as the argument says.
+fn only(cases: &[Case], args: &[String]) {
+    let wanted = args.get(1).map_or("", String::as_str);
+    let times: usize = args.get(2).and_then(|n| n.parse().ok()).unwrap_or(REPEATS);
+    for case in cases.iter().filter(|case| case.name.starts_with(wanted)) {
+        let took = if args[0] == "only" {
+            case.times(times)
+        } else {
+            let events = fleet::record(&case.crew, &case.plan);
+            repeat(times, || (), |()| fleet::replay(&events))
+        };
+        println!("{}: best {:?}, median {:?}", case.name, took.best, took.median);
+    }
+}
+
+fn measure_all(cases: &[Case]) -> Vec<Row> {
+    let layered = cases.iter().find(|case| case.name == "layered");
+    let bare = Bare::of(&layered.expect("there is a layered case").plan);
+    let counters = repeat(REPEATS, || (), |()| assert_eq!(bare.drain(), STEPS));
+    let (floor, _) = counters.per_second(STEPS.into());
+    let mut rows = vec![
+        floor_row("bare DAG counters", counters, f64::from(STEPS), "nodes/s"),
+        floor_row("BTreeMap insert + remove", map_floor(), f64::from(TURNS), "pairs/s"),
+        floor_row("memory copy", copy_floor(), COPIED as f64 / 1e9, "GB/s"),
+    ];
+    for case in cases {
+        let target = match case.name {
+            "fan-out" => Target::AtLeast(1_000_000.0),
+            _ => Target::None,
+        };
+        rows.push(case.speed(floor, target));
+    }
+    rows.extend(cases::growth());
+    rows.extend(cases::memory());
+    rows.extend(cases.iter().map(Case::replay));
+    rows
+}
+
+fn map_floor() -> Times {
+    repeat(REPEATS, || (), |()| floors::map_turnover(TURNS))
+}
+
+fn copy_floor() -> Times {
+    let (from, mut to) = (vec![1_u8; COPIED], vec![0_u8; COPIED]);
+    repeat(REPEATS, || (), |()| floors::copy(&from, &mut to))
+}
+
+fn floor_row(name: &str, times: Times, count: f64, unit: &'static str) -> Row {
+    let (best, median) = times.per_second(count);
+    Row {
+        name: format!("floor: {name}"),
+        best,
+        median,
+        unit,
+        detail: String::new(),
+        target: Target::None,
+    }
+}

@@ -213,9 +213,7 @@ impl Engine {
             }
         }
         for step in plan.nodes().filter(|node| plan.needs(*node).is_empty()) {
-            if self.runs[run_ix].step(step).status == StepStatus::Waiting {
-                self.make_ready(run_ix, step)?;
-            }
+            self.look_at_needs(run_ix, step)?;
         }
         for reuse in reused {
             self.node_ended(run_ix, reuse.step)?;
@@ -271,7 +269,8 @@ impl Engine {
         let worker = self.worker_ix(worker)?;
         let lane = self.dequeue(run_ix, step);
         let place = self.place(run_ix, step, lane);
-        let locks = self.board.take(lane, place, fence);
+        let since = self.runs[run_ix].step(step).since;
+        let locks = self.board.take(lane, (place, since), fence);
         if locks.is_some() {
             self.board.refresh_rivals(lane, self.now);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::class::Class;
 use super::config::{PASSED_OVER_MAX, RESERVE_AFTER};
-use super::lane::{Lane, LaneKey, Place, Queued};
+use super::lane::{Lane, LaneKey, Place, Queued, Rank};
 use super::lock::Lock;
 use crate::id::Fence;
 use crate::plan::Placement;
@@ -122,18 +122,20 @@ impl Board {
         self.refresh_rivals(lane, now);
     }
 
-    /// Takes a lane's locks for a lease. Lanes whose better head waits for one of them have been passed over.
-    pub(super) fn take(&mut self, lane: u32, taker: Place, fence: Fence) -> Option<Arc<[u32]>> {
+    /// Takes a lane's locks for a lease. Lanes with a head that is as good, and waits for one of them, have been passed
+    /// over.
+    pub(super) fn take(&mut self, lane: u32, taker: (Place, Time), fence: Fence) -> Option<Arc<[u32]>> {
         let locks = self.lanes[lane].locks.clone()?;
         self.lanes[lane].passed = 0;
         for lock in &*locks {
-            for other in self.locks[*lock].lanes.clone() {
-                let better = |(head, _): (Place, Queued)| head.rank < taker.rank;
-                if other != lane && self.lanes[other].head().is_some_and(better) {
-                    self.lanes[other].passed += 1;
+            let Self { lanes, locks, .. } = self;
+            for other in locks[*lock].lanes.iter().filter(|other| **other != lane) {
+                let as_good = |(head, queued): (Place, Queued)| (head.rank, queued.since) <= (taker.0.rank, taker.1);
+                if lanes[*other].head().is_some_and(as_good) {
+                    lanes[*other].passed += 1;
                 }
             }
-            self.locks[*lock].holders.push(fence);
+            locks[*lock].holders.push(fence);
         }
         Some(locks)
     }
@@ -207,26 +209,23 @@ impl Board {
         self.locks[lock].lanes.iter().any(|other| *other != lane && self.has_claim(*other, now))
     }
 
-    /// Whether locks are kept for the head of a lane: it was passed over or waited too long, somebody could run it, and
-    /// it is the best at *every* lock that it takes. A lock has one best head, so claims never wait for each other.
+    /// Whether locks are kept for the head of a lane: it is due, and no better lane that is due takes one of the same
+    /// locks. Two claims therefore never share a lock, and cannot wait for each other.
     fn has_claim(&self, lane: u32, now: Time) -> bool {
-        if self.bugs.on(Bug::TwoLockStarvation) {
-            return false;
-        }
-        let it = &self.lanes[lane];
-        let Some((place, queued)) = it.head() else {
-            return false;
-        };
-        let due = it.passed >= PASSED_OVER_MAX || now.since(queued.since) >= RESERVE_AFTER;
-        due && self.classes[it.key.class].workers > 0 && self.is_best(lane, place)
+        let Some(mine) = self.due(lane, now) else { return false };
+        let locks = self.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
+        let mut rivals = locks.flat_map(|lock| &self.locks[*lock].lanes).filter(|other| **other != lane);
+        !rivals.any(|other| self.due(*other, now).is_some_and(|theirs| (theirs, *other) < (mine, lane)))
     }
 
-    fn is_best(&self, lane: u32, place: Place) -> bool {
-        let better = |other: &u32| {
-            let head = self.lanes[*other].head();
-            *other != lane && head.is_some_and(|(head, _)| (head.rank, *other) < (place.rank, lane))
-        };
-        let locks = self.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
-        locks.clone().all(|lock| !self.locks[*lock].lanes.iter().any(&better))
+    /// How good the head of a lane is that was passed over or waited too long, and that somebody could run.
+    fn due(&self, lane: u32, now: Time) -> Option<(Rank, Time)> {
+        if self.bugs.on(Bug::TwoLockStarvation) {
+            return None;
+        }
+        let it = &self.lanes[lane];
+        let (place, queued) = it.head()?;
+        let due = it.passed >= PASSED_OVER_MAX || now.since(queued.since) >= RESERVE_AFTER;
+        (due && self.classes[it.key.class].workers > 0).then_some((place.rank, queued.since))
     }
 }

@@ -69,13 +69,19 @@ impl Engine {
         node: StepIx,
         cause: Option<StepIx>,
     ) -> Result<bool, IllegalChange> {
-        let run = &mut self.runs[run_ix];
-        let condition = run.plan.spec(node).map(|spec| spec.condition);
-        let state = run.step_mut(node);
+        let state = self.runs[run_ix].step_mut(node);
         state.remaining = state.remaining.saturating_sub(1);
         if let (Some(cause), NONE) = (cause, state.cause) {
             state.cause = cause.0;
         }
+        self.look_at_needs(run_ix, node)
+    }
+
+    /// A waiting node becomes ready, or is to end, as its needs say. True if it is a join and has ended by it.
+    pub(super) fn look_at_needs(&mut self, run_ix: u32, node: StepIx) -> Result<bool, IllegalChange> {
+        let run = &mut self.runs[run_ix];
+        let condition = run.plan.spec(node).map(|spec| spec.condition);
+        let state = run.step_mut(node);
         if state.status != StepStatus::Waiting {
             return Ok(false);
         }
@@ -88,12 +94,8 @@ impl Engine {
             return Ok(done);
         };
         match (condition, done, failed) {
-            (Condition::Success, _, true) | (Condition::Failure, true, false) => {
-                self.settle_later(run_ix, node);
-            }
-            (Condition::Success, true, false)
-            | (Condition::Failure, true, true)
-            | (Condition::Always, true, _) => {
+            (Condition::Success, _, true) | (Condition::Failure, true, false) => self.settle_later(run_ix, node),
+            (Condition::Success, true, false) | (Condition::Failure, true, true) | (Condition::Always, true, _) => {
                 self.make_ready(run_ix, node)?;
             }
             (Condition::Success | Condition::Failure | Condition::Always, false, _) => {}

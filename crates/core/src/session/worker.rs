@@ -111,6 +111,12 @@ impl WorkerSession {
         self.ended.is_none() && (self.news || self.exchange_at().is_none_or(|at| at <= now))
     }
 
+    /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
+    /// to whom, is the link's business.
+    pub fn on_unreached(&mut self) {
+        self.news = true;
+    }
+
     /// When the newest exchange counts as lost; `None` if none is awaited.
     fn exchange_at(&self) -> Option<Time> {
         let (_, at) = self.sent.last_key_value()?;

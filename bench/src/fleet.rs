@@ -1,0 +1,253 @@
+//! An engine with workers that finish whatever they are granted before their next exchange.
+//!
+//! Nothing is simulated but the workers' side of the session: every step goes through real requests and replies, in
+//! batches as large as the engine grants. Time passes by a millisecond with each round of exchanges.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_core::engine::{Config, Decision, Engine, Event, Request, Submit};
+use windlass_core::id::{Incarnation, RunId, Seq, Term, WorkerId};
+use windlass_core::outcome::{Outcome, RunStatus};
+use windlass_core::plan::Plan;
+use windlass_core::requirement::Labels;
+use windlass_core::session::{Exchange, Finished, Grant, Home, Register, Reply};
+use windlass_core::time::{Span, Time};
+
+/// The run that is measured.
+const RUN: RunId = RunId(1);
+
+/// What a fleet consists of.
+#[derive(Clone, Debug)]
+pub(crate) struct Crew {
+    /// One list for each worker: what it advertises.
+    labels: Vec<Vec<String>>,
+    /// Steps that each runs at a time.
+    slots: u32,
+}
+
+impl Crew {
+    /// One worker with many slots.
+    pub(crate) fn one() -> Self {
+        Self::of(vec![Vec::new()], 1024)
+    }
+
+    /// A worker for each list of labels.
+    pub(crate) fn of(labels: Vec<Vec<String>>, slots: u32) -> Self {
+        Self { labels, slots }
+    }
+}
+
+/// A worker's side of its session.
+#[derive(Debug)]
+struct Hand {
+    seq: u64,
+    seen: Seq,
+    /// Whether its exchange is open at the engine.
+    parked: bool,
+    grants: Vec<Grant>,
+}
+
+/// An engine and its workers.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    engine: Engine,
+    hands: Vec<Hand>,
+    slots: u32,
+    now: Time,
+    /// How many exchanges there were.
+    pub(crate) exchanges: u64,
+    watch: Watch,
+}
+
+/// What is kept of a run's decisions.
+#[derive(Debug)]
+enum Watch {
+    /// Nothing; so it is while time is taken.
+    Nothing,
+    /// How long the longest took.
+    Longest(Duration),
+    /// Their events.
+    Events(Vec<(Time, Event)>),
+}
+
+impl Fleet {
+    /// An engine that leads, with all its workers registered.
+    pub(crate) fn new(crew: &Crew) -> Self {
+        Self::watched(crew, Watch::Nothing)
+    }
+
+    fn watched(crew: &Crew, watch: Watch) -> Self {
+        let mut fleet = Self {
+            engine: Engine::new(Config::default()),
+            hands: Vec::new(),
+            slots: crew.slots,
+            now: Time::from_millis(1_790_000_000_000),
+            exchanges: 0,
+            watch,
+        };
+        fleet.decide(Request::Lead {
+            term: Term(1),
+            ttl: Span::secs(15),
+            generation: 0,
+            own: None,
+        });
+        for labels in &crew.labels {
+            fleet.join(labels);
+        }
+        fleet
+    }
+
+    fn join(&mut self, labels: &[String]) {
+        let at = self.hands.len();
+        self.hands.push(Hand {
+            seq: 0,
+            seen: Seq(0),
+            parked: false,
+            grants: Vec::new(),
+        });
+        self.decide(Request::Register(Register {
+            worker: worker_id(at),
+            name: format!("worker{at}").into(),
+            incarnation: Incarnation(1),
+            labels: Labels::new(labels),
+            slots: self.slots,
+            home: Home::Apart,
+            spooled: Vec::new(),
+        }));
+    }
+
+    /// Hands the engine a plan to run.
+    pub(crate) fn submit(&mut self, plan: &Arc<Plan>) {
+        self.decide(Request::Submit(Submit::new(RUN, Arc::clone(plan))));
+    }
+
+    /// Runs a plan from its submission to its end.
+    pub(crate) fn run(&mut self, plan: &Arc<Plan>) {
+        self.submit(plan);
+        self.work();
+    }
+
+    /// Works until the run has ended.
+    pub(crate) fn work(&mut self) {
+        while self.engine.run_status(RUN) == Some(RunStatus::Running) {
+            self.now = self.now + Span::millis(1);
+            let mut idle = true;
+            for at in 0..self.hands.len() {
+                if !self.hands[at].parked {
+                    self.exchange(at);
+                    idle = false;
+                }
+            }
+            self.tick(idle);
+        }
+        assert!(is_done(&self.engine), "every step of the benchmark succeeds");
+    }
+
+    /// Does what time alone brings about, as a leader would; jumps there if nobody has anything else to do.
+    fn tick(&mut self, idle: bool) {
+        let Some(due) = self.engine.next_deadline() else {
+            return;
+        };
+        if idle {
+            self.now = self.now.max(due);
+        }
+        if due <= self.now {
+            self.decide(Request::Tick);
+        }
+    }
+
+    fn exchange(&mut self, at: usize) {
+        let hand = &mut self.hands[at];
+        hand.seq += 1;
+        hand.parked = true;
+        let ended = |grant: Grant| Finished {
+            lease: grant.lease,
+            outcome: Outcome::exit(0),
+            ran: Some(Span::millis(1)),
+        };
+        let exchange = Exchange {
+            worker: worker_id(at),
+            incarnation: Incarnation(1),
+            seq: Seq(hand.seq),
+            seen: hand.seen,
+            finished: std::mem::take(&mut hand.grants).into_iter().map(ended).collect(),
+            in_flight: Vec::new(),
+            want: self.slots,
+        };
+        self.exchanges += 1;
+        self.decide(Request::Exchange(exchange));
+    }
+
+    fn decide(&mut self, request: Request) {
+        let began = matches!(self.watch, Watch::Longest(_)).then(now);
+        let Decision {
+            at,
+            events,
+            replies,
+            ..
+        } = self.engine.decide(request, self.now, 7);
+        match (&mut self.watch, began) {
+            (Watch::Longest(longest), Some(began)) => *longest = began.elapsed().max(*longest),
+            (Watch::Events(tape), _) => tape.extend(events.into_iter().map(|event| (at, event))),
+            (Watch::Nothing | Watch::Longest(_), _) => {}
+        }
+        for reply in replies {
+            self.deliver(reply);
+        }
+    }
+
+    fn deliver(&mut self, reply: Reply) {
+        let at = usize::try_from(reply.worker.0 - 1).expect("workers are few");
+        let hand = &mut self.hands[at];
+        let body = reply.body.expect("no worker of the benchmark is refused");
+        (hand.parked, hand.seen) = (false, reply.seq);
+        hand.grants = body.grants;
+    }
+}
+
+/// Every event of a run of the plan.
+pub(crate) fn record(crew: &Crew, plan: &Arc<Plan>) -> Vec<(Time, Event)> {
+    let mut fleet = Fleet::watched(crew, Watch::Events(Vec::new()));
+    fleet.run(plan);
+    match fleet.watch {
+        Watch::Events(events) => events,
+        Watch::Nothing | Watch::Longest(_) => Vec::new(),
+    }
+}
+
+/// The decision of a run of the plan that takes longest.
+pub(crate) fn longest(crew: &Crew, plan: &Arc<Plan>) -> Duration {
+    let mut fleet = Fleet::watched(crew, Watch::Longest(Duration::ZERO));
+    fleet.run(plan);
+    match fleet.watch {
+        Watch::Longest(longest) => longest,
+        Watch::Nothing | Watch::Events(_) => Duration::ZERO,
+    }
+}
+
+/// Folds a recording into a new engine.
+pub(crate) fn replay(events: &[(Time, Event)]) -> Engine {
+    let mut engine = Engine::new(Config::default());
+    for (at, event) in events {
+        engine
+            .apply(*at, event)
+            .expect("an engine's own events fit a new one");
+    }
+    assert!(is_done(&engine), "a replay ends where the run ended");
+    engine
+}
+
+fn is_done(engine: &Engine) -> bool {
+    engine.run_status(RUN) == Some(RunStatus::Succeeded)
+}
+
+fn worker_id(at: usize) -> WorkerId {
+    WorkerId(at as u64 + 1)
+}
+
+/// The clock of the benchmark.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,240 @@
+//! A step goes to a worker that can run it, and to no other.
+
+use windlass_core::engine::{Event, Settled, Warning, Why};
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::{Pin, Placement, StepSpec};
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+fn placed(placement: Placement) -> StepSpec {
+    StepSpec { placement, ..StepSpec::default() }
+}
+
+fn pinned() -> StepSpec {
+    placed(Placement { pin: Pin::Leader, ..Placement::default() })
+}
+
+/// The reason of a step that nobody can run, in one line.
+fn no_worker(why: Why) -> String {
+    let Why::NoWorker { placement, workers, .. } = why else {
+        panic!("somebody could run it: {why:?}");
+    };
+    let workers = workers.iter().map(|it| format!("{} {}", it.worker, it.reason));
+    format!("{placement}: {}", workers.collect::<Vec<_>>().join("; "))
+}
+
+#[test]
+fn only_the_worker_with_docker_gets_the_docker_step() {
+    let mut crew =
+        Crew::new().worker("plain", 4, ["linux"]).worker("docked", 1, ["linux", "docker"]);
+    crew.submit("ship", |plan| {
+        plan.step("image", StepSpec::requiring(["docker"]), []);
+        plan.step("scan", StepSpec::requiring(["docker"]), []);
+        plan.step("lint", StepSpec::requiring(["linux"]), []);
+    });
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.running("plain"), ["lint"]);
+    assert_eq!(crew.running("docked"), ["image"], "the second one waits for its slot");
+    crew.succeed(["image", "scan", "lint"]);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 3
+    worker plain w1 i1 online 0 of 4 slots [linux]
+    worker docked w2 i1 online 0 of 1 slots [docker,linux]
+    run 1 ship succeeded
+      image succeeded
+      scan succeeded
+      lint succeeded
+    ");
+}
+
+#[test]
+fn a_step_that_nobody_can_run_waits_names_the_label_and_fails_in_the_end() {
+    let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
+    let warnings = crew.submit("ship", |plan| {
+        plan.step("sign", StepSpec::requiring(["windows"]), []);
+        plan.plain("upload", ["sign"]);
+    });
+    assert_eq!(warnings, [Warning::NoWorkerYet { placement: "windows".to_owned() }]);
+    crew.pass(Span::mins(5).less(Span::millis(1)));
+    assert_eq!(crew.status("sign"), StepStatus::Ready);
+    assert_eq!(no_worker(crew.why("sign")), "windows: alpha lacks windows");
+    crew.pass(Span::millis(1));
+    let failed = |event: &Event| {
+        matches!(event, Event::StepSettled { settled: Settled::FailedNoWorker, .. })
+    };
+    assert!(crew.journal.iter().any(failed), "the reason is recorded");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 0
+    worker alpha w1 i1 online 0 of 1 slots [linux]
+    run 1 ship failed
+      sign failed
+      upload blocked because of sign
+    ");
+}
+
+#[test]
+fn a_capable_worker_that_comes_too_late_does_not_revive_the_step() {
+    let mut crew = Crew::new();
+    crew.submit("ship", |plan| plan.step("sign", StepSpec::requiring(["windows"]), []));
+    crew.pass(Span::mins(5));
+    crew.join("late", 1, ["windows"]);
+    crew.pass(Span::mins(5));
+    assert_eq!(crew.status("sign"), StepStatus::Failed);
+    assert!(crew.running("late").is_empty());
+    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}
+
+#[test]
+fn a_capable_worker_that_comes_in_time_runs_the_step() {
+    let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
+    let patient =
+        StepSpec { wait_for_worker: Span::mins(20), ..StepSpec::requiring(["windows"]) };
+    crew.submit("ship", |plan| plan.step("sign", patient, []));
+    crew.pass(Span::mins(19));
+    crew.join("late", 1, ["windows"]);
+    assert_eq!(crew.running("late"), ["sign"]);
+}
+
+#[test]
+fn the_wait_for_a_worker_begins_anew_when_the_last_capable_one_is_lost() {
+    let mut crew = Crew::new().worker("alpha", 1, ["linux"]).worker("winnie", 1, ["windows"]);
+    let never_ahead = StepSpec { per_worker: Some(1), ..StepSpec::requiring(["windows"]) };
+    crew.submit("ship", |plan| {
+        plan.step("sign", never_ahead.clone(), []);
+        plan.step("pack", never_ahead, []);
+    });
+    crew.pass(Span::mins(10));
+    assert_eq!(crew.status("pack"), StepStatus::Ready, "winnie is there, if busy");
+    crew.kill("winnie");
+    crew.pass(TTL + Span::mins(4));
+    assert_eq!(crew.status("pack"), StepStatus::Ready);
+    assert_eq!(no_worker(crew.why("pack")), "windows: alpha lacks windows; winnie is lost");
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.status("pack"), StepStatus::Failed);
+}
+
+#[test]
+fn a_step_without_requirement_goes_to_anyone_and_custom_labels_count() {
+    let mut crew = Crew::new()
+        .leader("boss", 1, [])
+        .worker("alpha", 1, ["High-Memory"])
+        .worker("beta", 1, ["gpu"]);
+    crew.submit("ship", |plan| {
+        plan.step("train", StepSpec::requiring(["GPU"]), []);
+        plan.step("link", StepSpec::requiring(["high-memory"]), []);
+        plan.plain("lint", []);
+    });
+    assert_eq!(crew.running("beta"), ["train"]);
+    assert_eq!(crew.running("alpha"), ["link"]);
+    assert_eq!(crew.running("boss"), ["lint"]);
+}
+
+#[test]
+fn a_step_runs_only_on_allowed_nodes_and_never_on_denied_ones() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []).worker("gamma", 4, []);
+    crew.submit("ship", |plan| {
+        let allow = vec!["beta".into(), "gamma".into()];
+        let deny = vec!["alpha".into(), "beta".into()];
+        let only = |allow, deny| placed(Placement { allow, deny, ..Placement::default() });
+        plan.step("allowed", only(vec!["beta".into()], Vec::new()), []);
+        plan.step("denied", only(Vec::new(), deny.clone()), []);
+        plan.step("both", only(allow.clone(), deny), []);
+        plan.step("nobody", only(vec!["delta".into()], Vec::new()), []);
+    });
+    assert_eq!(crew.running("beta"), ["allowed"]);
+    assert_eq!(crew.running("gamma"), ["denied", "both"]);
+    assert!(crew.running("alpha").is_empty());
+    let reason = "is not among the allowed nodes";
+    assert_eq!(
+        no_worker(crew.why("nobody")),
+        format!("one of delta: alpha {reason}; beta {reason}; gamma {reason}")
+    );
+}
+
+#[test]
+fn a_pinned_step_runs_on_the_leaders_own_worker_only() {
+    let mut crew = Crew::new().leader("boss", 1, []).worker("alpha", 4, []);
+    crew.submit("ship", |plan| {
+        plan.step("sign", pinned(), []);
+        plan.step("tell", pinned(), []);
+    });
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.running("boss"), ["sign"]);
+    assert!(crew.running("alpha").is_empty());
+    crew.succeed(["sign", "tell"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_pinned_step_follows_the_leadership_to_another_node() {
+    let mut crew = Crew::new().leader("boss", 1, []).worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.step("sign", pinned(), []);
+        plan.step("tell", pinned(), ["sign"]);
+    });
+    assert_eq!(crew.running("boss"), ["sign"]);
+    crew.take_over_at(Some("alpha"), TTL);
+    crew.pass(Span::secs(10));
+    assert_eq!(crew.running("boss"), ["sign"], "what has begun goes on where it is");
+    crew.succeed(["sign"]);
+    crew.pass(Span::secs(10));
+    assert_eq!(crew.running("alpha"), ["tell"]);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t2 ttl 15s fences 2
+    worker alpha w2 i1 online 1 of 1 slots
+    worker boss w100 i1 online 0 of 1 slots
+    run 1 ship running
+      sign succeeded
+      tell running f2 on alpha s2
+    ");
+}
+
+#[test]
+fn a_pinned_step_waits_while_the_leading_node_has_no_worker() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.step("sign", pinned(), []));
+    assert_eq!(
+        no_worker(crew.why("sign")),
+        "the leader's own worker: alpha is not the leader's own worker"
+    );
+    crew.take_over_at(Some("alpha"), TTL);
+    crew.pass(Span::secs(10));
+    assert_eq!(crew.running("alpha"), ["sign"]);
+}
+
+#[test]
+fn a_worker_runs_at_most_so_many_cells_of_a_step_as_it_says() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []);
+    let gentle = |_: &str| StepSpec { per_worker: Some(2), ..StepSpec::default() };
+    crew.submit("ship", |plan| plan.matrix("load", ["1", "2", "3", "4", "5", "6"], gentle));
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.running("alpha").len(), 2);
+    assert_eq!(crew.running("beta").len(), 2);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 4
+    worker alpha w1 i1 online 2 of 4 slots
+    worker beta w2 i1 online 2 of 4 slots
+    run 1 ship running
+      load[1] running f1 on alpha s1
+      load[2] running f2 on beta s1
+      load[3] running f3 on alpha s1
+      load[4] running f4 on beta s1
+      load[5] ready
+      load[6] ready
+      load waiting needs 6
+    ");
+    crew.succeed(["load[1]", "load[3]"]);
+    assert_eq!(crew.running("alpha"), ["load[5]", "load[6]"], "as soon as one has ended");
+}
+
+#[test]
+fn two_steps_that_say_the_same_limit_per_worker_do_not_share_it() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    let gentle = |_: &str| StepSpec { per_worker: Some(1), ..StepSpec::default() };
+    crew.submit("ship", |plan| {
+        plan.matrix("load", ["1", "2"], gentle);
+        plan.matrix("soak", ["1", "2"], gentle);
+    });
+    assert_eq!(crew.running("alpha"), ["load[1]", "soak[1]"]);
+}

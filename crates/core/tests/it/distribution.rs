@@ -1,0 +1,154 @@
+//! Work spreads over whoever is there, and never runs before what it needs.
+
+use windlass_core::engine::Event;
+use windlass_core::outcome::{Outcome, Output, RunStatus, StepStatus};
+use windlass_core::time::Span;
+
+use crate::crew::Crew;
+use crate::sketch::Sketch;
+
+fn ten_steps(plan: &mut Sketch) {
+    plan.plains(["a", "b", "c", "d", "e", "f"]);
+    plan.plain("ab", ["a", "b"]);
+    plan.plain("cd", ["c", "d"]);
+    plan.plain("ef", ["e", "f"]);
+    plan.plain("all", ["ab", "cd", "ef"]);
+}
+
+#[test]
+fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
+    let mut crew = Crew::new()
+        .leader("boss", 2, [])
+        .worker("alpha", 2, [])
+        .worker("beta", 2, []);
+    crew.submit("ship", ten_steps);
+    for worker in ["boss", "alpha", "beta"] {
+        assert_eq!(crew.running(worker).len(), 2, "{worker} has its share");
+    }
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 6
+    worker alpha w2 i1 online 2 of 2 slots
+    worker beta w3 i1 online 2 of 2 slots
+    worker boss w100 i1 online 2 of 2 slots
+    run 1 ship running
+      a running f1 on boss s1
+      b running f2 on alpha s1
+      c running f3 on beta s1
+      d running f4 on boss s1
+      e running f5 on alpha s1
+      f running f6 on beta s1
+      ab waiting needs 2
+      cd waiting needs 2
+      ef waiting needs 2
+      all waiting needs 3
+    ");
+    crew.succeed(["a", "b", "c", "d", "e", "f"]);
+    crew.succeed(["ab", "cd", "ef"]);
+    crew.succeed(["all"]);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 10
+    worker alpha w2 i1 online 0 of 2 slots
+    worker beta w3 i1 online 0 of 2 slots
+    worker boss w100 i1 online 0 of 2 slots
+    run 1 ship succeeded
+      a succeeded
+      b succeeded
+      c succeeded
+      d succeeded
+      e succeeded
+      f succeeded
+      ab succeeded
+      cd succeeded
+      ef succeeded
+      all succeeded
+    ");
+}
+
+#[test]
+fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
+    let mut crew = Crew::new()
+        .worker("alpha", 1, ["build"])
+        .worker("beta", 1, ["test"]);
+    crew.submit("ship", |plan| {
+        plan.step("build", windlass_core::plan::StepSpec::requiring(["build"]), []);
+        plan.step("test", windlass_core::plan::StepSpec::requiring(["test"]), ["build"]);
+    });
+    crew.cut("alpha");
+    let outcome = Outcome {
+        output: Output::Inline("version=3".into()),
+        ..Outcome::exit(0)
+    };
+    crew.finish("alpha", "build", outcome);
+    assert_eq!(crew.status("test"), StepStatus::Waiting);
+    assert!(crew.running("beta").is_empty());
+    crew.heal("alpha");
+    assert_eq!(crew.running("beta"), ["test"]);
+    let place = |wanted: fn(&Event) -> bool| crew.journal.iter().position(wanted);
+    let ended = place(|event| matches!(event, Event::Ended { .. }));
+    let last_grant = crew.journal.iter().rposition(|it| matches!(it, Event::Granted { .. }));
+    assert!(ended < last_grant, "the need's outcome is recorded before the grant");
+    insta::assert_snapshot!(crew.text(), @r#"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 0 of 1 slots [build]
+    worker beta w2 i1 online 1 of 1 slots [test]
+    run 1 ship running
+      build succeeded output Inline("version=3")
+      test running f2 on beta s1
+    "#);
+}
+
+#[test]
+fn the_leaders_own_worker_does_everything_if_nobody_joins() {
+    let mut crew = Crew::new().leader("boss", 1, []);
+    crew.submit("ship", ten_steps);
+    for step in ["a", "b", "c", "d", "e", "f", "ab", "cd", "ef", "all"] {
+        crew.pass(Span::secs(20));
+        assert_eq!(crew.running("boss"), [step]);
+        crew.succeed([step]);
+    }
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_worker_that_joins_late_pulls_at_once() {
+    let mut crew = Crew::new().leader("boss", 1, []);
+    crew.submit("ship", |plan| plan.plains(["a", "b", "c", "d"]));
+    assert_eq!(crew.running("boss"), ["a"]);
+    crew.pass(Span::secs(3));
+    crew.join("late", 2, []);
+    assert_eq!(crew.running("late").len(), 2, "within the same instant");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 4
+    worker late w2 i1 online 2 of 2 slots
+    worker boss w100 i1 online 2 of 1 slots
+    run 1 ship running
+      a running f1 on boss s1
+      b leased f2 on boss s1
+      c running f3 on late s1
+      d running f4 on late s1
+    ");
+}
+
+#[test]
+fn steps_that_become_ready_together_start_on_idle_workers_at_once() {
+    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+        plan.plain("lint", ["build"]);
+        plan.plain("test", ["build"]);
+    });
+    crew.succeed(["build"]);
+    assert_eq!(crew.running("alpha").len(), 1);
+    assert_eq!(crew.running("beta").len(), 1, "an idle worker goes before a lease ahead");
+}
+
+#[test]
+fn a_run_that_nobody_can_help_with_yet_waits_for_the_first_worker() {
+    let mut crew = Crew::new();
+    crew.submit("ship", |plan| plan.plains(["a", "b"]));
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.status("a"), StepStatus::Ready);
+    crew.join("alpha", 2, []);
+    crew.succeed(["a", "b"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}

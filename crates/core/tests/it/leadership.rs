@@ -1,0 +1,158 @@
+//! Leaders change: what runs goes on, and what nobody vouches for ends.
+
+use windlass_core::engine::{Answer, Denial, Request};
+use windlass_core::id::Term;
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::StepSpec;
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+#[test]
+fn a_lease_that_is_presented_to_the_new_leader_goes_on() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.pass(Span::secs(3));
+    crew.take_over();
+    insta::assert_snapshot!(crew.text(), @r"
+    term t2 ttl 15s fences 1
+    worker alpha w1 i1 online 1 of 1 slots
+    run 1 ship running
+      build running f1 on alpha s1 of t1 unconfirmed since 1203.000
+    ");
+    crew.exchange("alpha");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t2 ttl 15s fences 1
+    worker alpha w1 i1 online 1 of 1 slots
+    run 1 ship running
+      build running f1 on alpha s1
+    ");
+    crew.pass(Span::mins(2));
+    crew.succeed(["build"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_lease_that_nobody_presents_ends_a_ttl_after_the_first_takeover() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.join("beta", 1, []);
+    crew.cut("alpha");
+    crew.pass(Span::secs(10));
+    crew.take_over();
+    crew.pass(Span::secs(10));
+    assert_eq!(crew.status("build"), StepStatus::Running, "the old deadline no longer counts");
+    crew.take_over();
+    crew.exchange("beta");
+    crew.pass(Span::secs(5).less(Span::millis(1)));
+    assert_eq!(crew.status("build"), StepStatus::Running);
+    crew.pass(Span::millis(1));
+    assert_eq!(crew.running("beta"), ["build"], "a TTL after the first, not the second");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t3 ttl 15s fences 2
+    worker alpha w1 i1 online 0 of 1 slots
+    worker beta w2 i1 online 1 of 1 slots
+    run 1 ship running
+      build running attempt 1 delivery 2 losses 0 f2 on beta s5
+      f1 GivenUp
+    ");
+}
+
+#[test]
+fn a_lease_that_a_takeover_interrupted_costs_no_delivery() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    for _ in 0..6 {
+        crew.kill("alpha");
+        crew.take_over();
+        crew.pass(TTL);
+        assert_eq!(crew.status("build"), StepStatus::Ready);
+        crew.restart("alpha");
+        assert_eq!(crew.running("alpha"), ["build"]);
+    }
+    insta::assert_snapshot!(crew.text(), @r"
+    term t7 ttl 15s fences 7
+    worker alpha w1 i7 online 1 of 1 slots
+    run 1 ship running
+      build running attempt 1 delivery 7 losses 0 f7 on alpha s1
+      f1 GivenUp
+      f2 GivenUp
+      f3 GivenUp
+      f4 GivenUp
+      f5 GivenUp
+      f6 GivenUp
+    ");
+}
+
+#[test]
+fn a_step_that_must_not_run_twice_fails_even_if_a_takeover_interrupted_it() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let retry = windlass_core::plan::Retry { lost: 0, ..Default::default() };
+    crew.submit("ship", |plan| plan.step("deploy", StepSpec { retry, ..Default::default() }, []));
+    crew.kill("alpha");
+    crew.take_over();
+    crew.pass(TTL);
+    assert_eq!(crew.status("deploy"), StepStatus::Failed);
+}
+
+#[test]
+fn a_term_that_is_not_newer_is_denied() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.take_over();
+    let before = crew.text();
+    let lead = Request::Lead { term: Term(2), ttl: TTL, generation: 0, own: None };
+    let stale = Denial::StaleTerm { asked: Term(2), known: Term(2) };
+    assert_eq!(crew.ask(lead), Answer::Denied(stale));
+    assert_eq!(crew.text(), before);
+}
+
+#[test]
+fn locks_stay_with_their_holders_over_a_takeover() {
+    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    crew.submit("ship", |plan| {
+        plan.step("one", StepSpec::locking(["prod"]), []);
+        plan.step("two", StepSpec::locking(["prod"]), []);
+    });
+    assert_eq!(crew.status("two"), StepStatus::Ready);
+    crew.take_over();
+    crew.exchange("beta");
+    assert_eq!(crew.status("two"), StepStatus::Ready, "alpha has not been heard yet");
+    crew.exchange("alpha");
+    crew.succeed(["one", "two"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_new_leader_with_a_shorter_ttl_waits_until_the_worker_has_given_up() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.step("deploy", StepSpec::locking(["prod"]), []));
+    crew.join("beta", 1, []);
+    crew.take_over_at(None, Span::secs(6));
+    crew.exchange("alpha");
+    crew.exchange("beta");
+    let fence = crew.fence("deploy");
+    crew.cut("alpha");
+    let deadline = crew.mate("alpha").session().deadline(fence).expect("it must not outlive it");
+    crew.pass(deadline.since(crew.now));
+    assert!(crew.running("beta").is_empty(), "alpha may still hold the lock until its deadline");
+}
+
+#[test]
+fn a_takeover_in_the_middle_of_a_cascade_finishes_it() {
+    let config = windlass_core::engine::Config { batch_max: 8, ..Default::default() };
+    let mut crew = Crew::with(config).worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.chain("link", 100));
+    let report = {
+        crew.cut("alpha");
+        crew.finish("alpha", "link0", windlass_core::outcome::Outcome::exit(1));
+        crew.mate("alpha").cut = false;
+        crew.send("alpha")
+    };
+    crew.arrive(&report);
+    assert_eq!(crew.status("link99"), StepStatus::Waiting, "the first decision is full");
+    crew.take_over();
+    crew.pass(Span::ZERO);
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.status("link99"), StepStatus::Blocked);
+    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}

@@ -1,0 +1,134 @@
+//! Who goes first at a lock: the oldest, the newest, or the newest alone.
+
+use windlass_core::engine::Config;
+use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
+use windlass_core::plan::{LockOrder, LockUse, StepSpec};
+use windlass_core::session::StopReason;
+use windlass_core::time::Span;
+
+use crate::crew::Crew;
+
+fn deploy(order: LockOrder) -> StepSpec {
+    let locks = vec![LockUse { name: "prod".into(), order }];
+    StepSpec { locks, ..StepSpec::default() }
+}
+
+fn submit_deploys<const N: usize>(crew: &mut Crew, runs: [&str; N], order: LockOrder) {
+    for run in runs {
+        crew.submit(run, |plan| plan.step("deploy", deploy(order), []));
+        crew.pass(Span::secs(1));
+    }
+}
+
+#[test]
+fn by_default_the_oldest_goes_first() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    submit_deploys(&mut crew, ["one", "two", "three"], LockOrder::Fifo);
+    for run in ["one", "two", "three"] {
+        let step = format!("{run}/deploy");
+        assert_eq!(crew.status(&step), StepStatus::Running);
+        crew.succeed([step.as_str()]);
+    }
+}
+
+#[test]
+fn newest_first_lets_the_newest_run_go_before_those_that_waited() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    submit_deploys(&mut crew, ["one", "two", "three"], LockOrder::NewestFirst);
+    for run in ["one", "three", "two"] {
+        let step = format!("{run}/deploy");
+        assert_eq!(crew.status(&step), StepStatus::Running, "{run}");
+        crew.succeed([step.as_str()]);
+    }
+}
+
+#[test]
+fn cancel_older_ends_what_waits_and_stops_what_runs() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    crew.submit("one", |plan| {
+        plan.step("deploy", deploy(LockOrder::CancelOlder), []);
+        plan.plain("tell", ["deploy"]);
+        plan.plain("docs", []);
+    });
+    submit_deploys(&mut crew, ["two", "three"], LockOrder::CancelOlder);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 2 of 4 slots
+    run 1 one running
+      deploy running f1 on alpha s1 stop Term superseded
+      tell waiting needs 1
+      docs running f2 on alpha s1
+    run 2 two cancelled
+      deploy cancelled
+    run 3 three running
+      deploy ready
+    lock prod 1 of 1 f1
+    ");
+    let stops = &crew.mates["alpha"].stops;
+    assert_eq!(stops.iter().map(|stop| stop.why).collect::<Vec<_>>(), [StopReason::Superseded]);
+    crew.finish("alpha", "one/deploy", Outcome::plain(OutcomeKind::Cancelled));
+    crew.succeed(["docs", "three/deploy"]);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 3
+    worker alpha w1 i1 online 0 of 4 slots
+    run 1 one cancelled
+      deploy cancelled
+      tell blocked because of deploy
+      docs succeeded
+    run 2 two cancelled
+      deploy cancelled
+    run 3 three succeeded
+      deploy succeeded
+    ");
+}
+
+#[test]
+fn cells_of_one_run_do_not_cancel_each_other() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    crew.submit("ship", |plan| {
+        plan.matrix("deploy", ["eu", "us"], |_| deploy(LockOrder::CancelOlder));
+    });
+    crew.succeed(["deploy[eu]", "deploy[us]"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn cancel_older_leaves_those_alone_that_queue_in_another_order() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    submit_deploys(&mut crew, ["one", "two"], LockOrder::Fifo);
+    submit_deploys(&mut crew, ["three"], LockOrder::CancelOlder);
+    assert_eq!(crew.status("one/deploy"), StepStatus::Running);
+    assert_eq!(crew.status("two/deploy"), StepStatus::Ready);
+    assert_eq!(crew.mates["alpha"].stops, []);
+    crew.succeed(["one/deploy", "two/deploy", "three/deploy"]);
+}
+
+#[test]
+fn cancel_older_at_one_lock_does_not_end_steps_that_queue_at_another() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    let both = |cancels: &str, queues: &str| StepSpec {
+        locks: vec![
+            LockUse { name: cancels.into(), order: LockOrder::CancelOlder },
+            LockUse::fifo(queues),
+        ],
+        ..StepSpec::default()
+    };
+    crew.submit("hold", |plan| plan.step("hold", StepSpec::locking(["shared"]), []));
+    crew.submit("one", |plan| plan.step("eu", both("eu-prod", "shared"), []));
+    crew.submit("two", |plan| plan.step("us", both("us-prod", "shared"), []));
+    assert_eq!(crew.status("eu"), StepStatus::Ready, "at `shared` both queue");
+    crew.succeed(["hold", "eu", "us"]);
+}
+
+#[test]
+fn ending_many_older_steps_keeps_to_the_bound_of_a_decision() {
+    let mut crew = Crew::with(Config { batch_max: 8, ..Config::default() }).worker("alpha", 1, []);
+    crew.submit("hold", |plan| plan.step("hold", StepSpec::locking(["prod"]), []));
+    let cells = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
+    crew.submit("old", |plan| {
+        plan.matrix("deploy", cells, |_| deploy(LockOrder::CancelOlder));
+    });
+    crew.submit("new", |plan| plan.step("latest", deploy(LockOrder::CancelOlder), []));
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.status("deploy[12]"), StepStatus::Cancelled);
+}

@@ -1,0 +1,283 @@
+//! Locks: so many at a time, all or none, and freed only when the holder is done.
+
+use windlass_core::engine::{Answer, CancelLevel, Denial, LockWait, Request, Warning, Why};
+use windlass_core::id::Fence;
+use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
+use windlass_core::plan::StepSpec;
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+fn two_workers() -> Crew {
+    Crew::new().worker("alpha", 4, []).worker("beta", 4, [])
+}
+
+#[test]
+fn a_lock_lets_one_step_at_a_time_run_on_all_workers_together() {
+    let mut crew = two_workers();
+    crew.submit("ship", |plan| {
+        for name in ["a", "b", "c"] {
+            plan.step(name, StepSpec::locking(["db"]), []);
+        }
+    });
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 1
+    worker alpha w1 i1 online 1 of 4 slots
+    worker beta w2 i1 online 0 of 4 slots
+    run 1 ship running
+      a running f1 on alpha s1
+      b ready
+      c ready
+    lock db 1 of 1 f1
+    ");
+    let (run, a) = crew.find("a");
+    let held = LockWait {
+        lock: "db".into(),
+        slots: 1,
+        holders: vec![(run, a, Fence(1))],
+        reserved: false,
+    };
+    assert_eq!(crew.why("b"), Why::Locks { waiting: vec![held] });
+    for step in ["a", "b", "c"] {
+        assert_eq!(crew.engine.counts().leases, 1);
+        crew.succeed([step]);
+    }
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    assert_eq!(crew.engine.counts().locks, 0, "nobody names it any more");
+}
+
+#[test]
+fn a_lock_with_slots_lets_so_many_run_at_a_time() {
+    let mut crew = two_workers();
+    crew.submit("ship", |plan| {
+        plan.lock_slots("farm", 2);
+        plan.matrix("soak", ["1", "2", "3", "4"], |_| StepSpec::locking(["farm"]));
+    });
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 1 of 4 slots
+    worker beta w2 i1 online 1 of 4 slots
+    run 1 ship running
+      soak[1] running f1 on alpha s1
+      soak[2] running f2 on beta s1
+      soak[3] ready
+      soak[4] ready
+      soak waiting needs 4
+    lock farm 2 of 2 f1 f2
+    ");
+    crew.succeed(["soak[2]"]);
+    assert_eq!(crew.status("soak[3]"), StepStatus::Running);
+    assert_eq!(crew.status("soak[4]"), StepStatus::Ready);
+}
+
+#[test]
+fn a_step_with_two_locks_takes_both_or_none() {
+    let mut crew = two_workers();
+    crew.submit("ship", |plan| {
+        plan.step("a", StepSpec::locking(["db"]), []);
+        plan.step("both", StepSpec::locking(["db", "net"]), []);
+        plan.step("b", StepSpec::locking(["net"]), []);
+    });
+    assert_eq!(crew.status("both"), StepStatus::Ready);
+    assert_eq!(crew.status("b"), StepStatus::Running, "`both` does not hold `net` meanwhile");
+    crew.succeed(["a"]);
+    assert_eq!(crew.status("both"), StepStatus::Ready);
+    crew.succeed(["b"]);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 3
+    worker alpha w1 i1 online 0 of 4 slots
+    worker beta w2 i1 online 1 of 4 slots
+    run 1 ship running
+      a succeeded
+      both running f3 on beta s3
+      b succeeded
+    lock db 1 of 1 f3
+    lock net 1 of 1 f3
+    ");
+}
+
+/// Steps of one lock that follow each other without a gap, so that both locks are never free together.
+fn overlapping(crew: &mut Crew, rounds: u32) -> u32 {
+    for round in 0..rounds {
+        let (lock, last) = if round % 2 == 0 { ("db", "net") } else { ("net", "db") };
+        crew.submit(&format!("r{round}"), |plan| {
+            plan.step(&format!("s{round}"), StepSpec::locking([lock]), []);
+        });
+        let before = format!("s{}", i64::from(round) - 1);
+        if round > 0 && crew.holder(&before).is_some() {
+            crew.succeed([before.as_str()]);
+        }
+        if crew.status("both") == StepStatus::Running {
+            return round;
+        }
+        let _ = last;
+    }
+    rounds
+}
+
+#[test]
+fn a_step_with_two_locks_is_not_passed_over_for_ever() {
+    let mut crew = two_workers();
+    crew.submit("first", |plan| {
+        plan.step("s-1", StepSpec::locking(["net"]), []);
+    });
+    crew.submit("pair", |plan| plan.step("both", StepSpec::locking(["db", "net"]), []));
+    let rounds = overlapping_from(&mut crew, 40);
+    assert!((8..=12).contains(&rounds), "reserved after it was passed over 8 times: {rounds}");
+}
+
+fn overlapping_from(crew: &mut Crew, rounds: u32) -> u32 {
+    overlapping(crew, rounds)
+}
+
+#[test]
+fn a_lock_is_reserved_for_a_step_that_waited_a_minute() {
+    let mut crew = two_workers();
+    crew.submit("one", |plan| {
+        plan.step("net1", StepSpec::locking(["net"]), []);
+        plan.step("both", StepSpec::locking(["db", "net"]), []);
+    });
+    crew.pass(Span::secs(59));
+    crew.submit("two", |plan| plan.step("early", StepSpec::locking(["db"]), []));
+    assert_eq!(crew.status("early"), StepStatus::Running, "nothing is reserved yet");
+    crew.pass(Span::secs(1));
+    crew.submit("three", |plan| plan.step("late", StepSpec::locking(["db"]), []));
+    crew.succeed(["early"]);
+    assert_eq!(crew.status("late"), StepStatus::Ready, "`db` is kept for `both`");
+    let Why::Locks { waiting } = crew.why("late") else {
+        panic!("it waits for its lock: {:?}", crew.why("late"));
+    };
+    assert!(waiting[0].reserved);
+    crew.succeed(["net1"]);
+    assert_eq!(crew.status("both"), StepStatus::Running);
+    crew.succeed(["both", "late"]);
+}
+
+#[test]
+fn the_smallest_declared_number_of_slots_counts_and_the_sender_is_warned() {
+    let mut crew = two_workers();
+    let soak = |slots: u32| {
+        move |plan: &mut crate::sketch::Sketch| {
+            plan.lock_slots("farm", slots);
+            plan.matrix("soak", ["1", "2", "3"], |_| StepSpec::locking(["farm"]));
+        }
+    };
+    assert_eq!(crew.submit("two", soak(2)), []);
+    let warning = Warning::LockSlotsDiffer { lock: "farm".into(), declared: 3, effective: 2 };
+    assert_eq!(crew.submit("three", soak(3)), [warning]);
+    assert_eq!(crew.engine.counts().leases, 2);
+    crew.submit("one", soak(1));
+    crew.succeed(["two/soak[1]"]);
+    assert_eq!(crew.engine.counts().leases, 1, "no more than the new number");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 0 of 4 slots
+    worker beta w2 i1 online 1 of 4 slots
+    run 1 two running
+      soak[1] succeeded
+      soak[2] running f2 on beta s1
+      soak[3] ready
+      soak waiting needs 2
+    run 2 three running
+      soak[1] ready
+      soak[2] ready
+      soak[3] ready
+      soak waiting needs 3
+    run 3 one running
+      soak[1] ready
+      soak[2] ready
+      soak[3] ready
+      soak waiting needs 3
+    lock farm 1 of 1 f2
+    ");
+}
+
+#[test]
+fn slots_come_back_when_the_run_that_wanted_fewer_has_ended() {
+    let mut crew = two_workers();
+    crew.submit("one", |plan| plan.step("a", StepSpec::locking(["farm"]), []));
+    crew.submit("two", |plan| {
+        plan.lock_slots("farm", 2);
+        plan.matrix("soak", ["1", "2", "3"], |_| StepSpec::locking(["farm"]));
+    });
+    assert_eq!(crew.engine.counts().leases, 1);
+    crew.succeed(["a"]);
+    assert_eq!(crew.engine.counts().leases, 2);
+}
+
+#[test]
+fn an_operator_can_take_a_lock_away_from_a_holder() {
+    let mut crew = two_workers();
+    crew.submit("ship", |plan| {
+        plan.step("a", StepSpec::locking(["db"]), []);
+        plan.step("b", StepSpec::locking(["db"]), []);
+    });
+    let force = |fence| Request::ForceRelease { lock: "db".into(), fence };
+    let not_held = Denial::LockNotHeld { lock: "db".into(), fence: Fence(77) };
+    assert_eq!(crew.ask(force(Fence(77))), Answer::Denied(not_held));
+    assert_eq!(crew.ask(force(crew.fence("a"))), Answer::Done);
+    crew.pump();
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 1 of 4 slots
+    worker beta w2 i1 online 1 of 4 slots
+    run 1 ship running
+      a running f1 on alpha s1
+      b running f2 on beta s1
+    lock db 1 of 1 f2
+    ");
+    crew.succeed(["a", "b"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_step_that_waits_too_long_for_its_lock_fails() {
+    let mut crew = two_workers();
+    let impatient = StepSpec { wait_for_lock: Span::mins(10), ..StepSpec::locking(["db"]) };
+    crew.submit("hold", |plan| plan.step("a", StepSpec::locking(["db"]), []));
+    crew.submit("wait", |plan| plan.step("b", impatient, []));
+    crew.pass(Span::mins(10).less(Span::millis(1)));
+    assert_eq!(crew.status("b"), StepStatus::Ready);
+    crew.pass(Span::millis(1));
+    assert_eq!(crew.status("b"), StepStatus::Failed);
+    assert_eq!(crew.status("a"), StepStatus::Running);
+}
+
+#[test]
+fn a_cancelled_step_keeps_its_lock_until_it_has_ended() {
+    let mut crew = two_workers();
+    crew.submit("old", |plan| plan.step("a", StepSpec::locking(["db"]), []));
+    crew.submit("new", |plan| plan.step("b", StepSpec::locking(["db"]), []));
+    crew.ask(Request::Cancel { run: crew.run_id("old"), level: CancelLevel::Stop });
+    crew.pass(Span::secs(9));
+    assert_eq!(crew.status("b"), StepStatus::Ready, "`a` is still being stopped");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 1
+    worker alpha w1 i1 online 1 of 4 slots
+    worker beta w2 i1 online 0 of 4 slots
+    run 1 old cancelling
+      a running f1 on alpha s1 stop Term run cancelled
+    run 2 new running
+      b ready
+    lock db 1 of 1 f1
+    ");
+    let holder = crew.holder("a").expect("it is held");
+    crew.finish(&holder, "a", Outcome::plain(OutcomeKind::Cancelled));
+    assert_eq!(crew.status("b"), StepStatus::Running);
+}
+
+#[test]
+fn a_lost_workers_lock_passes_on_when_its_lease_has_ended() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.step("a", StepSpec::locking(["db"]), []);
+        plan.step("b", StepSpec::locking(["db"]), []);
+    });
+    crew.join("beta", 1, []);
+    crew.kill("alpha");
+    crew.pass(TTL.less(Span::millis(1)));
+    assert!(crew.running("beta").is_empty());
+    crew.pass(Span::millis(1));
+    assert_eq!(crew.engine.counts().leases, 1, "one of them, and only one");
+    assert_eq!(crew.running("beta").len(), 1);
+}

@@ -1,0 +1,242 @@
+//! Messages that are lost, repeated, delayed or overtaken have no effect of their own.
+
+use windlass_core::engine::Event;
+use windlass_core::id::{Fence, Seq};
+use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
+use windlass_core::session::{Finished, Refusal, Reply, ReplyBody, Verdict};
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+/// What the reply to the newest exchange says; one that was parked may have been answered before it.
+fn body(replies: &[Reply]) -> ReplyBody {
+    let newest = replies.last().expect("a reply");
+    newest.body.clone().expect("no refusal")
+}
+
+fn fences(replies: &[Reply]) -> Vec<Fence> {
+    body(replies).grants.iter().map(|grant| grant.lease.fence).collect()
+}
+
+fn idle_crew() -> Crew {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("warm-up", |plan| plan.plain("hello", []));
+    crew.succeed(["hello"]);
+    crew
+}
+
+#[test]
+fn a_grant_whose_reply_was_lost_is_sent_again_under_the_same_fence() {
+    let mut crew = idle_crew();
+    crew.cut("alpha");
+    crew.submit("ship", |plan| plan.plain("build", []));
+    let fence = crew.fence("build");
+    assert!(crew.running("alpha").is_empty(), "the reply was lost");
+    crew.mate("alpha").cut = false;
+    let exchange = crew.send("alpha");
+    let replies = crew.arrive(&exchange);
+    assert_eq!(fences(&replies), [fence]);
+    crew.deliver(replies.clone());
+    crew.deliver(replies);
+    assert_eq!(crew.running("alpha"), ["build"], "once, however often it is sent");
+    crew.pump();
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 1 of 2 slots
+    run 1 warm-up succeeded
+      hello succeeded
+    run 2 ship running
+      build running f2 on alpha s4
+    ");
+}
+
+#[test]
+fn the_same_exchange_again_is_answered_again_and_changes_nothing() {
+    let mut crew = idle_crew();
+    crew.cut("alpha");
+    crew.submit("ship", |plan| plan.plains(["a", "b", "c"]));
+    let exchange = crew.send("alpha");
+    let first = crew.arrive(&exchange);
+    let before = crew.text();
+    let second = crew.arrive(&exchange);
+    assert_eq!(fences(&first), fences(&second));
+    assert_eq!(crew.text(), before);
+}
+
+#[test]
+fn an_exchange_that_was_overtaken_has_no_effect() {
+    let mut crew = idle_crew();
+    let old = crew.send("alpha");
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.exchange("alpha");
+    assert_eq!(crew.running("alpha"), ["build"]);
+    let before = crew.text();
+    let replies = crew.arrive(&old);
+    assert_eq!(replies[0].body, Err(Refusal::OldSeq));
+    assert_eq!(crew.text(), before, "it does not list `build`, and nothing follows from that");
+    crew.deliver(replies);
+    assert_eq!(crew.mates["alpha"].stops, []);
+    crew.succeed(["build"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_reply_that_comes_late_is_dropped() {
+    let mut crew = idle_crew();
+    crew.cut("alpha");
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.mate("alpha").cut = false;
+    let exchange = crew.send("alpha");
+    let late = crew.arrive(&exchange);
+    crew.exchange("alpha");
+    assert_eq!(crew.running("alpha"), ["build"]);
+    crew.succeed(["build"]);
+    crew.deliver(late);
+    crew.pump();
+    assert!(crew.running("alpha").is_empty());
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_newer_exchange_answers_the_one_that_was_parked_with_nothing() {
+    let mut crew = idle_crew();
+    let first = crew.send("alpha");
+    crew.arrive(&first);
+    let second = crew.send("alpha");
+    let replies = crew.arrive(&second);
+    assert_eq!(replies[0].seq, first.seq);
+    assert_eq!(body(&replies), ReplyBody::default());
+}
+
+#[test]
+fn a_lease_that_the_worker_should_know_and_does_not_list_is_lost_at_once() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    let mut exchange = crew.send("alpha");
+    exchange.in_flight.clear();
+    assert_eq!(exchange.seen, Seq(1));
+    crew.arrive(&exchange);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 1 of 1 slots
+    run 1 ship running
+      build leased attempt 1 delivery 2 losses 1 f2 on alpha s3
+      f1 GivenUp
+    ");
+}
+
+/// `build` ends on alpha, whose report of it is returned and not sent.
+fn unsent_report(crew: &mut Crew) -> Finished {
+    crew.cut("alpha");
+    crew.finish("alpha", "build", Outcome::exit(0));
+    crew.mate("alpha").cut = false;
+    let report = crew.send("alpha").finished;
+    report.first().expect("alpha has something to report").clone()
+}
+
+#[test]
+fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_history() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.join("beta", 1, []);
+    let report = unsent_report(&mut crew);
+    crew.cut("alpha");
+    crew.pass(TTL);
+    assert_eq!(crew.running("beta"), ["build"]);
+    crew.mate("alpha").cut = false;
+    let exchange = crew.send("alpha");
+    assert_eq!(exchange.finished, [report.clone()]);
+    let verdicts = body(&crew.arrive(&exchange)).verdicts;
+    assert_eq!(verdicts, [(report.lease.fence, Verdict::Stale)]);
+    assert_eq!(crew.status("build"), StepStatus::Running);
+    let late = |event: &&Event| matches!(event, Event::LateOutcome { .. });
+    assert_eq!(crew.journal.iter().filter(late).count(), 1);
+    let again = crew.send("alpha");
+    assert_eq!(body(&crew.arrive(&again)).verdicts, [(report.lease.fence, Verdict::Stale)]);
+    assert_eq!(crew.journal.iter().filter(late).count(), 1, "history is written once");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 0 of 1 slots
+    worker beta w2 i1 online 1 of 1 slots
+    run 1 ship running
+      build running attempt 1 delivery 2 losses 1 f2 on beta s3
+      f1 Late
+    ");
+}
+
+#[test]
+fn a_repeated_outcome_is_accepted_again_however_often_it_comes() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    let report = unsent_report(&mut crew);
+    for _ in 0..3 {
+        let exchange = crew.send("alpha");
+        let verdicts = body(&crew.arrive(&exchange)).verdicts;
+        assert_eq!(verdicts, [(report.lease.fence, Verdict::Accepted)]);
+    }
+    let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended { .. }));
+    assert_eq!(ended.count(), 1);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_new_leader_accepts_again_what_the_old_one_accepted() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+        plan.plain("test", ["build"]);
+    });
+    let report = unsent_report(&mut crew);
+    let exchange = crew.send("alpha");
+    crew.arrive(&exchange);
+    crew.take_over();
+    let exchange = crew.send("alpha");
+    assert_eq!(exchange.finished, [report.clone()], "it never saw the verdict");
+    let reply = body(&crew.arrive(&exchange));
+    assert_eq!(reply.verdicts, [(report.lease.fence, Verdict::Accepted)]);
+    assert_eq!(reply.grants.len(), 1, "and `test` is sent again");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t2 ttl 15s fences 2
+    worker alpha w1 i1 online 1 of 1 slots
+    run 1 ship running
+      build succeeded
+      test leased f2 on alpha s5
+    ");
+}
+
+#[test]
+fn a_failed_attempt_that_is_reported_twice_is_retried_once() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let retry = windlass_core::plan::Retry::times(3);
+    let flaky = windlass_core::plan::StepSpec { retry, ..Default::default() };
+    crew.submit("ship", |plan| plan.step("build", flaky, []));
+    crew.cut("alpha");
+    crew.finish("alpha", "build", Outcome::exit(1));
+    crew.mate("alpha").cut = false;
+    for _ in 0..2 {
+        let exchange = crew.send("alpha");
+        assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, Verdict::Accepted);
+    }
+    crew.take_over();
+    let exchange = crew.send("alpha");
+    assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, Verdict::Accepted);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t2 ttl 15s fences 1
+    worker alpha w1 i1 online 0 of 1 slots
+    run 1 ship running
+      build waiting attempt 2 delivery 0 losses 0
+      f1 Reported
+    ");
+}
+
+#[test]
+fn workers_rest_while_a_step_takes_its_time_to_stop() {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("ship", |plan| plan.plains(["bad", "slow"]));
+    crew.finish("alpha", "bad", Outcome::exit(1));
+    assert_eq!(crew.mates["alpha"].stops.len(), 1, "slow is told to stop");
+    assert!(!crew.restless, "being told once is enough");
+    crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}

@@ -1,0 +1,252 @@
+//! Workers that vanish: what they held goes to others, within bounds.
+
+use windlass_core::engine::{Event, WorkerStatus};
+use windlass_core::id::WorkerId;
+use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
+use windlass_core::plan::{Retry, StepSpec};
+use windlass_core::session::StopReason;
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+fn lost(lost: u16) -> StepSpec {
+    StepSpec { retry: Retry { lost, ..Retry::default() }, ..StepSpec::default() }
+}
+
+#[test]
+fn a_step_of_a_silent_worker_is_handed_to_another_after_the_ttl() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    assert_eq!(crew.running("alpha"), ["build"]);
+    crew.join("beta", 1, []);
+    crew.cut("alpha");
+    crew.pass(TTL.less(Span::millis(1)));
+    assert!(crew.running("beta").is_empty(), "not before the lease has ended");
+    crew.pass(Span::millis(1));
+    assert_eq!(crew.running("beta"), ["build"]);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 lost 0 of 1 slots
+    worker beta w2 i1 online 1 of 1 slots
+    run 1 ship running
+      build running attempt 1 delivery 2 losses 1 f2 on beta s3
+      f1 GivenUp
+    ");
+}
+
+#[test]
+fn a_worker_that_returns_stops_what_others_have_by_now() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.join("beta", 1, []);
+    crew.cut("alpha");
+    crew.pass(TTL);
+    assert_eq!(crew.engine.worker_status(WorkerId(1)), Some(WorkerStatus::Lost));
+    crew.heal("alpha");
+    assert_eq!(crew.engine.worker_status(WorkerId(1)), Some(WorkerStatus::Online));
+    let stops = &crew.mates["alpha"].stops;
+    assert_eq!(stops.len(), 1);
+    assert_eq!(stops[0].why, StopReason::Stale);
+    crew.finish("alpha", "build", Outcome::exit(143));
+    crew.succeed(["build"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_failed_step_is_tried_again_on_another_worker_if_it_says_elsewhere() {
+    let mut crew = Crew::new().worker("alpha", 2, []).worker("beta", 1, []);
+    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    let flaky = StepSpec { retry, per_worker: Some(1), ..StepSpec::default() };
+    crew.submit("ship", |plan| {
+        plan.step("test", flaky, []);
+        plan.plain("long", []);
+    });
+    assert_eq!((crew.running("alpha"), crew.running("beta")), names(["test"], ["long"]));
+    crew.finish("alpha", "test", Outcome::exit(1));
+    crew.pass(Span::secs(30));
+    assert_eq!(crew.status("test"), StepStatus::Ready, "beta is busy, and alpha is avoided");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 0 of 2 slots
+    worker beta w2 i1 online 1 of 1 slots
+    run 1 ship running
+      test ready attempt 2 delivery 0 losses 0 avoiding w1
+      long running f2 on beta s1
+      f1 Reported
+    ");
+    crew.succeed(["long"]);
+    assert_eq!(crew.running("beta"), ["test"]);
+    crew.succeed(["test"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+fn names<const N: usize, const M: usize>(
+    one: [&str; N],
+    other: [&str; M],
+) -> (Vec<String>, Vec<String>) {
+    (one.map(str::to_owned).to_vec(), other.map(str::to_owned).to_vec())
+}
+
+#[test]
+fn a_worker_that_is_alone_tries_again_itself() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    crew.submit("ship", |plan| plan.step("test", StepSpec { retry, ..lost(3) }, []));
+    crew.finish("alpha", "test", Outcome::exit(1));
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.running("alpha"), ["test"]);
+    crew.succeed(["test"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_step_that_waits_too_long_for_another_worker_runs_where_it_failed() {
+    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    crew.submit("ship", |plan| {
+        plan.step("test", StepSpec { retry, per_worker: Some(1), ..lost(3) }, []);
+        plan.plain("long", []);
+    });
+    crew.finish("alpha", "test", Outcome::exit(1));
+    crew.pass(Span::secs(59));
+    assert!(crew.running("alpha").is_empty());
+    crew.pass(Span::secs(8));
+    assert_eq!(crew.running("alpha"), ["test"]);
+}
+
+#[test]
+fn a_step_that_loses_every_worker_is_handed_out_so_often_and_no_more() {
+    let mut crew = Crew::new();
+    crew.submit("ship", |plan| {
+        plan.step("poison", lost(2), []);
+        plan.plain("after", ["poison"]);
+    });
+    for victim in ["alpha", "beta", "gamma"] {
+        crew.join(victim, 1, []);
+        assert_eq!(crew.running(victim), ["poison"]);
+        crew.kill(victim);
+        crew.guard_ended(victim);
+    }
+    crew.join("delta", 1, []);
+    crew.pass(Span::mins(1));
+    assert!(crew.running("delta").is_empty());
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 3
+    worker alpha w1 i1 ended 0 of 1 slots
+    worker beta w2 i1 ended 0 of 1 slots
+    worker gamma w3 i1 ended 0 of 1 slots
+    worker delta w4 i1 online 0 of 1 slots
+    run 1 ship failed
+      poison failed attempt 1 delivery 3 losses 2
+      after blocked because of poison
+      f1 GivenUp
+      f2 GivenUp
+      f3 GivenUp
+    ");
+}
+
+#[test]
+fn a_step_that_kills_its_worker_before_it_can_say_so_is_bounded_too() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.kill("alpha");
+    crew.submit("ship", |plan| plan.plain("poison", []));
+    for _ in 0..20 {
+        let mate = crew.mates["alpha"].next_life();
+        crew.enlist("alpha", mate).expect("a restarted worker takes over");
+        let exchange = crew.send("alpha");
+        let replies = crew.arrive(&exchange);
+        crew.deliver(replies);
+        crew.kill("alpha");
+    }
+    let granted = crew.journal.iter().filter(|event| matches!(event, Event::Granted { .. }));
+    assert_eq!(granted.count(), 4, "one hand-out and three more");
+}
+
+#[test]
+fn a_step_that_must_not_be_handed_out_twice_fails_with_its_worker() {
+    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    crew.submit("ship", |plan| plan.step("deploy", lost(0), []));
+    crew.kill("alpha");
+    crew.pass(TTL);
+    assert!(crew.running("beta").is_empty());
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 1
+    worker alpha w1 i1 lost 0 of 1 slots
+    worker beta w2 i1 online 0 of 1 slots
+    run 1 ship failed
+      deploy failed
+      f1 GivenUp
+    ");
+}
+
+#[test]
+fn a_guard_frees_a_dead_workers_steps_at_once_and_free_of_charge_if_not_started() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plains(["begun", "ahead"]));
+    assert_eq!(crew.running("alpha"), ["begun"]);
+    assert_eq!(crew.status("ahead"), StepStatus::Leased);
+    crew.kill("alpha");
+    crew.guard_ended("alpha");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 ended 0 of 1 slots
+    run 1 ship running
+      begun ready attempt 1 delivery 1 losses 1
+      ahead ready
+      f1 GivenUp
+      f2 GivenUp
+    ");
+    crew.join("beta", 2, []);
+    crew.succeed(["begun", "ahead"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_step_that_must_not_run_twice_is_given_back_if_a_guard_knows_that_it_never_started() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.cut("alpha");
+    crew.submit("ship", |plan| plan.step("deploy", lost(0), []));
+    assert_eq!(crew.status("deploy"), StepStatus::Leased, "in a reply that is lost");
+    crew.kill("alpha");
+    crew.guard_ended("alpha");
+    assert_eq!(crew.status("deploy"), StepStatus::Ready);
+    crew.join("beta", 1, []);
+    assert_eq!(crew.running("beta"), ["deploy"]);
+}
+
+#[test]
+fn many_workers_that_vanish_at_once_are_given_up_one_by_one() {
+    let mut crew = Crew::new();
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    for name in names {
+        crew.join(name, 1, []);
+    }
+    crew.pass(Span::secs(30));
+    names.iter().for_each(|name| crew.cut(name));
+    let lost = |crew: &Crew| {
+        let ids = crew.mates.values().map(|mate| mate.id);
+        ids.filter(|id| crew.engine.worker_status(*id) == Some(WorkerStatus::Lost)).count()
+    };
+    crew.pass(TTL);
+    assert_eq!(lost(&crew), 1);
+    crew.pass(Span::secs(1));
+    assert_eq!(lost(&crew), 2);
+    let braked = crew.journal.iter().filter(|event| matches!(event, Event::Braked { .. }));
+    assert_eq!(braked.cloned().collect::<Vec<_>>(), [Event::Braked { late: 7, of: 7 }]);
+    names.iter().for_each(|name| crew.heal(name));
+    crew.pass(Span::mins(1));
+    assert_eq!(lost(&crew), 0, "the fault has passed, and most were never given up");
+    assert!(crew.journal.iter().filter(|it| matches!(it, Event::WorkerLost { .. })).count() <= 3);
+}
+
+#[test]
+fn few_workers_that_vanish_are_given_up_together() {
+    let mut crew = Crew::new();
+    for name in ["a", "b", "c", "d", "e", "f", "g"] {
+        crew.join(name, 1, []);
+    }
+    ["a", "b", "c"].iter().for_each(|name| crew.cut(name));
+    crew.pass(TTL);
+    let lost = crew.journal.iter().filter(|event| matches!(event, Event::WorkerLost { .. }));
+    assert_eq!(lost.count(), 3);
+}

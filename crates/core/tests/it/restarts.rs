@@ -1,0 +1,133 @@
+//! Workers that start again, worn names, and lives that are over.
+
+use windlass_core::engine::{Answer, Event};
+use windlass_core::id::{Incarnation, WorkerId};
+use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
+use windlass_core::session::{Home, Refusal, Verdict};
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+use crate::mate::Mate;
+
+#[test]
+fn a_restarted_worker_takes_over_at_once_and_its_spooled_outcomes_are_judged_first() {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("ship", |plan| {
+        plan.plains(["done", "begun"]);
+        plan.plain("after", ["done"]);
+    });
+    crew.cut("alpha");
+    crew.finish("alpha", "done", Outcome::exit(0));
+    crew.kill("alpha");
+    crew.restart("alpha");
+    assert_eq!(crew.status("done"), StepStatus::Succeeded, "from the spool");
+    assert_eq!(crew.running("alpha"), ["after", "begun"], "`begun` is lost and handed out again");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 4
+    worker alpha w1 i2 online 2 of 2 slots
+    run 1 ship running
+      done succeeded
+      begun running attempt 1 delivery 2 losses 1 f4 on alpha s1
+      after running f3 on alpha s1
+      f2 GivenUp
+    ");
+}
+
+#[test]
+fn a_worker_forgotten_long_ago_still_gets_a_verdict_for_each_spooled_outcome() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.cut("alpha");
+    crew.finish("alpha", "build", Outcome::exit(0));
+    crew.pass(TTL + Span::hours(1));
+    assert_eq!(crew.engine.worker_status(WorkerId(1)), None, "forgotten");
+    let mate = crew.mates["alpha"].next_life();
+    let spooled: Vec<_> = mate.register().spooled;
+    let answer = crew.ask(windlass_core::engine::Request::Register(mate.register()));
+    let Answer::Registered(told) = answer else {
+        panic!("it may join again: {answer:?}");
+    };
+    assert_eq!(told.verdicts, [(spooled[0].lease.fence, Verdict::Stale)]);
+}
+
+#[test]
+fn the_former_life_of_a_restarted_worker_is_refused() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let old = crew.send("alpha");
+    crew.restart("alpha");
+    let replies = crew.arrive(&old);
+    assert_eq!(replies[0].body, Err(Refusal::Superseded));
+}
+
+#[test]
+fn a_second_worker_of_the_same_name_is_refused_while_the_first_is_live() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let twin = || Mate::new(9, "alpha", 1, &[], Home::Apart);
+    let refused = crew.enlist("twin", twin());
+    assert_eq!(refused, Err(Refusal::NameTaken { name: "alpha".into(), by: WorkerId(1) }));
+    crew.cut("alpha");
+    crew.pass(TTL.less(Span::millis(1)));
+    assert!(crew.enlist("twin", twin()).is_err(), "it may still be there");
+    crew.pass(Span::millis(1));
+    assert_eq!(crew.enlist("twin", twin()), Ok(()));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 0
+    worker alpha w1 i1 lost 0 of 1 slots
+    worker alpha w9 i1 online 0 of 1 slots
+    ");
+}
+
+#[test]
+fn a_worker_without_slots_and_one_too_many_are_refused() {
+    let config = windlass_core::engine::Config { workers_max: 1, ..Default::default() };
+    let mut crew = Crew::with(config);
+    assert_eq!(crew.join_at("alpha", 0, [], Home::Apart), Err(Refusal::NoSlots));
+    crew.join("alpha", 1, []);
+    assert_eq!(crew.join_at("beta", 1, [], Home::Apart), Err(Refusal::TooManyWorkers(1)));
+}
+
+#[test]
+fn a_life_that_its_guard_has_ended_is_refused_and_the_next_one_may_join() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let last = crew.send("alpha");
+    assert_eq!(crew.guard_ended("alpha"), Answer::Done);
+    assert_eq!(crew.arrive(&last)[0].body, Err(Refusal::Ended));
+    assert_eq!(crew.guard_ended("alpha"), Answer::Done, "twice is once");
+    let ended = crew.journal.iter().filter(|event| matches!(event, Event::WorkerEnded { .. }));
+    assert_eq!(ended.count(), 1);
+    crew.restart("alpha");
+    assert_eq!(crew.mates["alpha"].incarnation, Incarnation(2));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 0
+    worker alpha w1 i2 online 0 of 1 slots
+    ");
+}
+
+#[test]
+fn a_step_that_holds_a_lock_is_killed_on_its_worker_before_its_lease_passes_on() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);
+    });
+    crew.join("beta", 1, []);
+    let fence = crew.fence("deploy");
+    crew.cut("alpha");
+    let deadline = crew.mate("alpha").session().deadline(fence).expect("it must not outlive it");
+    assert!(deadline < crew.now + TTL);
+    let left = deadline.since(crew.now);
+    crew.pass(left);
+    let how: Vec<_> = crew.mates["alpha"].stops.iter().map(|stop| stop.how).collect();
+    assert_eq!(how, [windlass_core::session::StopHow::Term, windlass_core::session::StopHow::Kill]);
+    assert!(crew.running("beta").is_empty());
+    crew.finish("alpha", "deploy", Outcome::exit(137));
+    crew.pass(TTL.less(left));
+    assert_eq!(crew.running("beta"), ["deploy"]);
+    crew.heal("alpha");
+    crew.succeed(["deploy"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    let late = crew.journal.iter().find_map(|event| match event {
+        Event::LateOutcome { outcome, .. } => Some(outcome.kind),
+        _ => None,
+    });
+    assert_eq!(late, Some(OutcomeKind::Lost), "it was stopped for lost contact, not by itself");
+}

@@ -1,0 +1,173 @@
+//! Who goes first, and how much a worker holds ahead.
+
+use windlass_core::engine::{Request, WorkerStatus};
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::StepSpec;
+use windlass_core::time::Span;
+
+use crate::crew::Crew;
+
+fn urgent(priority: i32) -> StepSpec {
+    // With a lock of its own each is granted when a slot is free, never ahead.
+    StepSpec { priority, per_worker: Some(9), ..StepSpec::default() }
+}
+
+/// The order in which one slot runs everything that is ready.
+fn order(crew: &mut Crew, worker: &str) -> Vec<String> {
+    let mut order = Vec::new();
+    while let Some(step) = crew.running(worker).first().cloned() {
+        order.push(step.clone());
+        crew.succeed([step.as_str()]);
+    }
+    order
+}
+
+#[test]
+fn greater_priority_goes_first_and_then_the_order_of_the_plan() {
+    let mut crew = Crew::new();
+    crew.submit("ship", |plan| {
+        plan.step("low", urgent(-1), []);
+        plan.step("plain", urgent(0), []);
+        plan.step("plain2", urgent(0), []);
+        plan.step("high", urgent(10), []);
+    });
+    crew.join("alpha", 1, []);
+    assert_eq!(order(&mut crew, "alpha"), ["high", "plain", "plain2", "low"]);
+}
+
+#[test]
+fn a_minute_of_waiting_is_worth_one_point_of_priority() {
+    let mut crew = Crew::new();
+    crew.submit("old", |plan| plan.step("patient", urgent(0), []));
+    crew.pass(Span::mins(3));
+    crew.submit("new", |plan| {
+        plan.step("plus2", urgent(2), []);
+        plan.step("plus4", urgent(4), []);
+    });
+    crew.join("alpha", 1, []);
+    assert_eq!(order(&mut crew, "alpha"), ["plus4", "patient", "plus2"]);
+}
+
+#[test]
+fn what_most_hangs_on_goes_first() {
+    let mut crew = Crew::new();
+    crew.submit("ship", |plan| {
+        plan.plain("leaf", []);
+        plan.plain("trunk", []);
+        plan.plain("branch", ["trunk"]);
+        plan.plain("twig", ["branch"]);
+    });
+    crew.join("alpha", 1, []);
+    assert_eq!(order(&mut crew, "alpha"), ["trunk", "branch", "twig", "leaf"]);
+}
+
+#[test]
+fn a_worker_that_can_do_more_does_first_what_fewer_others_can() {
+    let mut crew = Crew::new();
+    crew.submit("ship", |plan| {
+        plan.plain("any", []);
+        plan.step("gpu", StepSpec::requiring(["gpu"]), []);
+    });
+    let gpu = StepSpec::requiring(["gpu"]);
+    assert!(gpu.may_lease_ahead());
+    crew.join("beta", 1, []);
+    crew.cut("beta");
+    crew.join("alpha", 1, ["gpu"]);
+    assert_eq!(crew.running("alpha"), ["gpu"]);
+}
+
+#[test]
+fn a_worker_holds_at_most_one_lease_ahead_per_slot_until_its_pace_is_known() {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("ship", |plan| {
+        plan.plains(["a", "b", "c", "d", "e", "f"]);
+    });
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 4
+    worker alpha w1 i1 online 4 of 2 slots
+    run 1 ship running
+      a running f1 on alpha s1
+      b running f2 on alpha s1
+      c leased f3 on alpha s1
+      d leased f4 on alpha s1
+      e ready
+      f ready
+    ");
+}
+
+#[test]
+fn short_steps_are_leased_further_ahead_but_not_without_bound() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let cells: Vec<String> = (0..200).map(|at| at.to_string()).collect();
+    let cells: [&str; 200] = std::array::from_fn(|at| cells[at].as_str());
+    crew.submit("ship", |plan| plan.matrix("t", cells, |_| StepSpec::default()));
+    let step = crew.running("alpha")[0].clone();
+    crew.pass(Span::millis(10));
+    crew.succeed([step.as_str()]);
+    assert_eq!(crew.engine.counts().leases, 6, "one runs, and 50 ms of work wait");
+}
+
+#[test]
+fn an_idle_worker_gets_what_another_holds_ahead() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plains(["a", "b"]));
+    assert_eq!(crew.status("b"), StepStatus::Leased, "ahead, behind `a`");
+    crew.join("beta", 1, []);
+    crew.pass(Span::secs(6));
+    assert_eq!(crew.running("beta"), ["b"]);
+    assert_eq!(crew.running("alpha"), ["a"]);
+    insta::assert_snapshot!(crew.text(), @"");
+}
+
+#[test]
+fn a_lease_that_has_started_is_not_given_back() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plains(["a", "b"]));
+    crew.cut("alpha");
+    crew.finish("alpha", "a", windlass_core::outcome::Outcome::exit(0));
+    assert_eq!(crew.running("alpha"), ["b"], "unknown to the leader");
+    crew.join("beta", 1, []);
+    crew.heal("alpha");
+    crew.pass(Span::secs(6));
+    assert_eq!(crew.running("alpha"), ["b"]);
+    assert!(crew.running("beta").is_empty());
+}
+
+#[test]
+fn a_worker_that_drains_gives_back_what_it_holds_ahead_and_finishes_the_rest() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plains(["a", "b"]));
+    let alpha = crew.mates["alpha"].id;
+    crew.ask(Request::Drain { worker: alpha });
+    crew.mate("alpha").session().drain();
+    crew.pump();
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 draining 1 of 1 slots
+    run 1 ship running
+      a running f1 on alpha s1
+      b ready
+      f2 Reported
+    ");
+    crew.join("beta", 1, []);
+    assert_eq!(crew.running("beta"), ["b"]);
+    crew.succeed(["a", "b"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    assert_eq!(crew.engine.worker_status(alpha), Some(WorkerStatus::Draining));
+}
+
+#[test]
+fn a_drained_worker_gets_nothing_even_if_it_asks() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let alpha = crew.mates["alpha"].id;
+    crew.ask(Request::Drain { worker: alpha });
+    crew.submit("ship", |plan| plan.plain("a", []));
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.status("a"), StepStatus::Ready);
+    crew.cut("alpha");
+    crew.pass(Span::mins(1));
+    crew.heal("alpha");
+    assert_eq!(crew.engine.worker_status(alpha), Some(WorkerStatus::Draining), "not forgotten");
+    crew.restart("alpha");
+    assert_eq!(crew.running("alpha"), ["a"], "a new start is a new decision");
+}

@@ -1,0 +1,104 @@
+//! Clients: they submit, cancel and drain, and repeat themselves until they are heard.
+
+use windlass_core::engine::{Answer, CancelLevel, Request, Reused, Submit};
+use windlass_core::id::{RunId, StepIx, WorkerId};
+use windlass_core::outcome::Output;
+
+use super::link::Up;
+use super::world::{Ev, World};
+
+/// Something that a client wants done.
+pub(crate) struct ClientOp {
+    what: What,
+    pub(crate) acked: bool,
+    leader: usize,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Submit(usize),
+    Cancel(usize, CancelLevel),
+    Drain(usize),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ClientAnswer {
+    Of(Answer),
+    NotLeader,
+}
+
+impl ClientOp {
+    pub(crate) const fn submit(run: usize) -> Self {
+        Self { what: What::Submit(run), acked: false, leader: 0 }
+    }
+
+    pub(crate) const fn cancel(run: usize, level: CancelLevel) -> Self {
+        Self { what: What::Cancel(run, level), acked: false, leader: 0 }
+    }
+
+    pub(crate) const fn drain(worker: usize) -> Self {
+        Self { what: What::Drain(worker), acked: false, leader: 0 }
+    }
+}
+
+/// The id of the schedule's run.
+pub(crate) const fn run_id(run: usize) -> RunId {
+    RunId(run as u64 + 1)
+}
+
+impl World<'_> {
+    pub(crate) fn client_tries(&mut self, client: usize) {
+        if self.clients[client].acked {
+            return;
+        }
+        let leader = self.clients[client].leader;
+        self.clients[client].leader = (leader + 1) % self.leaders.len();
+        let request = self.client_request(client);
+        let lost = !self.is_healed() && self.rng.chance(self.schedule.weather.loss_per_mille);
+        if !lost {
+            let delay = self.rng.range(1, 20);
+            self.at(self.now + delay, Ev::ToLeader(leader, Up::Client(client, request)));
+        }
+        let pause = self.rng.range(700, 1_500);
+        self.at(self.now + pause, Ev::ClientTry(client));
+    }
+
+    fn client_request(&self, client: usize) -> Request {
+        match self.clients[client].what {
+            What::Submit(run) => {
+                let sketch = &self.schedule.runs[run];
+                let reuse = |step: &u32| Reused { step: StepIx(*step), from: RunId(9_999), output: Output::None };
+                Request::Submit(Submit {
+                    run: run_id(run),
+                    plan: sketch.plan.clone(),
+                    options: sketch.options,
+                    reused: sketch.reused.iter().map(reuse).collect(),
+                })
+            }
+            What::Cancel(run, level) => Request::Cancel { run: run_id(run), level },
+            What::Drain(worker) => Request::Drain { worker: WorkerId(worker as u64) },
+        }
+    }
+
+    pub(crate) fn client_receives(&mut self, client: usize, answer: ClientAnswer) {
+        let ClientAnswer::Of(answer) = answer else { return };
+        if self.clients[client].acked {
+            return;
+        }
+        match (self.clients[client].what, &answer) {
+            (What::Submit(run), Answer::Submitted { .. }) => {
+                let seen = self.witness.submit_acked(run_id(run));
+                self.check(seen);
+            }
+            (What::Submit(_), other) => self.fail("I9 durability", format!("a submission was answered {other:?}")),
+            (What::Cancel(..), Answer::Denied(windlass_core::engine::Denial::NoSuchRun(_))) => return,
+            (What::Cancel(run, _), Answer::Done) => {
+                let seen = self.witness.cancel_acked(run_id(run));
+                self.check(seen);
+            }
+            (What::Cancel(..) | What::Drain(_), _) => {}
+        }
+        self.tell(|| format!("client {client} heard {answer:?}"));
+        self.clients[client].acked = true;
+    }
+}

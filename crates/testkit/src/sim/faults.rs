@@ -1,0 +1,103 @@
+//! Faults begin and end.
+
+use super::client::ClientOp;
+use super::schedule::FaultKind;
+use super::world::{Ev, World};
+
+impl World<'_> {
+    pub(crate) fn fault_begins(&mut self, fault: usize) {
+        let (what, until) = (self.schedule.faults[fault].what, self.now + self.schedule.faults[fault].lasts);
+        self.tell(|| format!("FAULT {what:?} until {until}"));
+        match what {
+            FaultKind::LeaderCrash(leader) => {
+                self.leaders[leader].crash();
+                for worker in self.own_workers(leader) {
+                    self.worker_crashes(worker);
+                }
+            }
+            FaultKind::LeaderFreeze(leader) => {
+                self.leaders[leader].frozen_until = self.leaders[leader].frozen_until.max(until);
+                for worker in self.own_workers(leader) {
+                    self.workers[worker].frozen_until = self.workers[worker].frozen_until.max(until);
+                }
+            }
+            FaultKind::WorkerCrash(worker) => self.worker_crashes(worker),
+            FaultKind::NodeCrash(worker) => self.node_crashes(worker),
+            FaultKind::WorkerFreeze(worker) => {
+                self.workers[worker].frozen_until = self.workers[worker].frozen_until.max(until);
+            }
+            FaultKind::NodeFreeze(worker) => {
+                self.workers[worker].node_frozen_until = self.workers[worker].node_frozen_until.max(until);
+                self.witness.freeze(worker, true);
+                self.at(until, Ev::Thaw(worker));
+            }
+            FaultKind::CutUp(worker) => self.cut(worker, until, true, false),
+            FaultKind::CutDown(worker) => self.cut(worker, until, false, true),
+            FaultKind::CutBoth(worker) => self.cut(worker, until, true, true),
+            FaultKind::CutAll => (0..self.workers.len()).for_each(|worker| self.cut(worker, until, true, true)),
+            FaultKind::JournalRefuses
+            | FaultKind::JournalUnknown
+            | FaultKind::JournalSlow
+            | FaultKind::JournalDown => self.journal.ills.push(what),
+            FaultKind::Cancel(run, level) => self.client_wants(ClientOp::cancel(run, level)),
+            FaultKind::Drain(worker) => {
+                self.marks.hit("drained");
+                self.client_wants(ClientOp::drain(worker));
+            }
+        }
+        self.at(until, Ev::FaultEnd(fault));
+    }
+
+    fn client_wants(&mut self, op: ClientOp) {
+        self.clients.push(op);
+        self.at(self.now, Ev::ClientTry(self.clients.len() - 1));
+    }
+
+    fn cut(&mut self, worker: usize, until: u64, up: bool, down: bool) {
+        let it = &mut self.workers[worker];
+        if up {
+            it.cut_up_until = it.cut_up_until.max(until);
+        }
+        if down {
+            it.cut_down_until = it.cut_down_until.max(until);
+        }
+    }
+
+    pub(crate) fn fault_ends(&mut self, fault: usize) {
+        let what = self.schedule.faults[fault].what;
+        self.tell(|| format!("END of {what:?}"));
+        match what {
+            FaultKind::LeaderCrash(leader) => {
+                self.leaders[leader].up = true;
+                self.wake_leader(leader, self.now + 1);
+                for worker in self.own_workers(leader) {
+                    self.worker_starts(worker);
+                }
+            }
+            FaultKind::WorkerCrash(worker) | FaultKind::NodeCrash(worker) => self.worker_starts(worker),
+            FaultKind::JournalRefuses
+            | FaultKind::JournalUnknown
+            | FaultKind::JournalSlow
+            | FaultKind::JournalDown => {
+                let same = |ill: &FaultKind| std::mem::discriminant(ill) == std::mem::discriminant(&what);
+                if let Some(at) = self.journal.ills.iter().position(same) {
+                    self.journal.ills.remove(at);
+                }
+            }
+            FaultKind::LeaderFreeze(_)
+            | FaultKind::WorkerFreeze(_)
+            | FaultKind::NodeFreeze(_)
+            | FaultKind::CutUp(_)
+            | FaultKind::CutDown(_)
+            | FaultKind::CutBoth(_)
+            | FaultKind::CutAll
+            | FaultKind::Cancel(..)
+            | FaultKind::Drain(_) => {}
+        }
+    }
+
+    fn own_workers(&self, leader: usize) -> Vec<usize> {
+        let workers = self.schedule.workers.iter().enumerate();
+        workers.filter(|(_, worker)| worker.own_of == Some(leader)).map(|(at, _)| at).collect()
+    }
+}

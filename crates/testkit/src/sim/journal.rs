@@ -1,0 +1,168 @@
+//! The store: a linearizable journal with terms, and the ways in which it fails.
+
+use windlass_core::engine::Event;
+use windlass_core::id::Term;
+use windlass_core::planted::Bug;
+use windlass_core::time::Time;
+
+use super::schedule::FaultKind;
+use super::world::{Ev, World};
+
+/// How long a term lasts without renewal.
+pub(crate) const TERM_TTL: u64 = 6_000;
+
+/// One event in the journal, with what came with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) batch: u64,
+    pub(crate) at: Time,
+    pub(crate) event: Event,
+}
+
+/// The store's state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Journal {
+    pub(crate) records: Vec<Record>,
+    pub(crate) term: Term,
+    expires: u64,
+    /// What is wrong with it now.
+    pub(crate) ills: Vec<FaultKind>,
+}
+
+/// What a leader asks of the store.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreOp {
+    Campaign,
+    Renew(Term),
+    Resign(Term),
+    Append(Append),
+}
+
+/// A batch of events to be written behind a position.
+#[derive(Clone, Debug)]
+pub(crate) struct Append {
+    pub(crate) term: Term,
+    pub(crate) after: usize,
+    pub(crate) batch: u64,
+    pub(crate) events: Vec<(Time, Event)>,
+    /// Whether it came of nothing but the passing of time.
+    pub(crate) sweep: bool,
+}
+
+/// What the store answers.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreResult {
+    Led(Term, u64),
+    NotLed,
+    Renewed(Term),
+    Appended(u64),
+    /// The term has passed to another.
+    Stale,
+    /// Something went wrong; whether it took effect is not known.
+    Failed(FailedOp),
+}
+
+/// Which operation failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailedOp {
+    Campaign,
+    Renew,
+    Append(u64),
+}
+
+impl Journal {
+    fn campaign(&mut self, now: u64) -> StoreResult {
+        if now < self.expires {
+            return StoreResult::NotLed;
+        }
+        self.term = Term(self.term.0 + 1);
+        self.expires = now + TERM_TTL;
+        StoreResult::Led(self.term, now)
+    }
+
+    fn renew(&mut self, term: Term, now: u64) -> StoreResult {
+        if term != self.term {
+            return StoreResult::Stale;
+        }
+        self.expires = now + TERM_TTL;
+        StoreResult::Renewed(term)
+    }
+
+    fn holds(&self, append: &Append) -> bool {
+        self.records.get(append.after).is_some_and(|record| record.batch == append.batch)
+    }
+}
+
+impl World<'_> {
+    /// Sends an operation to the store; its effect and its answer take their time.
+    pub(crate) fn ask_store(&mut self, leader: usize, op: StoreOp) {
+        let slow = self.journal.ills.iter().any(|ill| matches!(ill, FaultKind::JournalSlow));
+        let delay = if slow { self.rng.range(300, 2_500) } else { self.rng.range(1, 4) };
+        let life = self.leaders[leader].life;
+        self.at(self.now + delay, Ev::StoreApply(leader, life, op));
+    }
+
+    pub(crate) fn store_applies(&mut self, leader: usize, life: u32, op: StoreOp) {
+        let ill = self.journal.ills.iter().copied().find(|ill| !matches!(ill, FaultKind::JournalSlow));
+        let failed = match &op {
+            StoreOp::Campaign => FailedOp::Campaign,
+            StoreOp::Renew(_) | StoreOp::Resign(_) => FailedOp::Renew,
+            StoreOp::Append(append) => FailedOp::Append(append.batch),
+        };
+        let is_append = matches!(op, StoreOp::Append(_));
+        let result = match ill {
+            Some(FaultKind::JournalDown) => StoreResult::Failed(failed),
+            Some(FaultKind::JournalRefuses) if is_append && self.rng.chance(800) => StoreResult::Failed(failed),
+            Some(FaultKind::JournalUnknown) if is_append && self.rng.chance(700) => {
+                if self.rng.chance(600) {
+                    self.store_does(op);
+                }
+                StoreResult::Failed(failed)
+            }
+            Some(_) | None => self.store_does(op),
+        };
+        let delay = self.rng.range(1, 3);
+        self.at(self.now + delay, Ev::StoreReply(leader, life, result));
+    }
+
+    fn store_does(&mut self, op: StoreOp) -> StoreResult {
+        match op {
+            StoreOp::Campaign => self.journal.campaign(self.now),
+            StoreOp::Renew(term) => self.journal.renew(term, self.now),
+            StoreOp::Resign(term) => {
+                if term == self.journal.term {
+                    self.journal.expires = self.now;
+                }
+                StoreResult::NotLed
+            }
+            StoreOp::Append(append) => self.store_appends(append),
+        }
+    }
+
+    fn store_appends(&mut self, append: Append) -> StoreResult {
+        if self.journal.holds(&append) {
+            self.marks.hit("append outcome unknown, resolved by repeating");
+            return StoreResult::Appended(append.batch);
+        }
+        let unfenced = self.bugs.on(Bug::AppendWithoutFence)
+            || (self.bugs.on(Bug::NoTermCheckOnSweep) && append.sweep);
+        let behind = append.after != self.journal.records.len();
+        if (append.term != self.journal.term || behind) && !unfenced {
+            return StoreResult::Stale;
+        }
+        for (at, event) in append.events {
+            self.tell_record(append.term, &event);
+            let seen = self.witness.commit(append.term, self.journal.term, at, &event, &mut self.marks);
+            self.check(seen);
+            self.journal.records.push(Record { batch: append.batch, at, event });
+        }
+        StoreResult::Appended(append.batch)
+    }
+
+    fn tell_record(&mut self, term: Term, event: &Event) {
+        self.tell(|| match event {
+            Event::RunSubmitted { run, .. } => format!("journal {term}: RunSubmitted {run}"),
+            event => format!("journal {term}: {event:?}"),
+        });
+    }
+}

@@ -1,0 +1,68 @@
+//! Coverage marks: what a campaign must have seen to be worth anything.
+
+use std::collections::BTreeMap;
+
+/// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
+pub(crate) const EXPECTED: [&str; 34] = [
+    "append outcome unknown, resolved by repeating",
+    "append refused: the term had passed",
+    "attempt tried again",
+    "backlog of orders carried by a parked exchange",
+    "blocked by a failed need",
+    "brake on mass loss",
+    "cancelled: killed",
+    "cancelled: stopped",
+    "deliveries exhausted",
+    "drained",
+    "fail-fast ended the rest",
+    "grant sent again",
+    "guard reported the end of a life",
+    "hand-out free of charge",
+    "hand-out charged",
+    "leader froze and woke deposed",
+    "lease asked back and released",
+    "lease confirmed by a new leader",
+    "lease expired",
+    "lock-holding process ended for lost contact",
+    "late outcome kept",
+    "newer run superseded an older one",
+    "nobody to run it in time",
+    "overdue step told to stop",
+    "pinned step ran with the leader",
+    "repeated report answered again",
+    "restarted worker took over",
+    "reused outcome",
+    "skipped by condition",
+    "spooled outcome accepted",
+    "step with two locks granted",
+    "takeover with open leases",
+    "worker returned",
+    "worker told that it is stale",
+];
+
+/// How often each mark was hit.
+#[derive(Clone, Debug, Default)]
+pub struct Marks(BTreeMap<&'static str, u64>);
+
+impl Marks {
+    pub(crate) fn hit(&mut self, mark: &'static str) {
+        debug_assert!(EXPECTED.contains(&mark), "`{mark}` is not on the list");
+        *self.0.entry(mark).or_insert(0) += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (mark, count) in &other.0 {
+            *self.0.entry(mark).or_insert(0) += count;
+        }
+    }
+
+    /// Every mark with how often it was hit.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        EXPECTED.iter().map(|mark| (*mark, self.0.get(mark).copied().unwrap_or(0)))
+    }
+
+    /// Marks that were never hit.
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.all().filter(|(_, count)| *count == 0).map(|(mark, _)| mark).collect()
+    }
+}

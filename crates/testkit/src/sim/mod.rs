@@ -1,0 +1,39 @@
+//! A whole cluster in virtual time: real engines and sessions, a modelled journal, link, clocks and processes, and
+//! faults from a seed.
+//!
+//! ```text
+//!  Schedule (from a seed: plans, workers, weather, faults)
+//!      │
+//!      ▼
+//!  World ── nodes ──► leaders: real Engine + leader loop      workers: real WorkerSession + guard + processes
+//!      │                 │ append, renew, campaign                │ start and end of every process
+//!      │                 ▼                                        ▼
+//!      │              Journal (model) ── committed records ──► Witness: believes nothing but what it saw
+//! ```
+//!
+//! The [`Witness`](witness::Witness) keeps its own books from committed records and from what processes really did; it
+//! shares no code with the engine. A schedule is plain data, so one that fails is printed, replays byte for byte, and
+//! shrinks: faults and runs are left out one by one while it still fails.
+
+mod campaign;
+mod clock;
+mod client;
+mod faults;
+mod journal;
+mod leader;
+mod link;
+mod marks;
+mod plans;
+mod process;
+mod rng;
+mod schedule;
+mod shrink;
+mod witness;
+mod worker;
+mod world;
+
+pub use campaign::{Campaign, Finding, hunt, play};
+pub use marks::Marks;
+pub use schedule::Schedule;
+pub use shrink::shrink;
+pub use world::{Report, Story, Violation};

@@ -1,0 +1,196 @@
+//! Plans to be simulated, and what their steps do.
+
+use std::sync::Arc;
+
+use windlass_core::engine::{RunOptions, Unplaceable};
+use windlass_core::id::StepIx;
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::plan::{
+    Condition, LockOrder, LockUse, OnFailure, Pin, Placement, Plan, PlanBuilder, Retry, StepSpec,
+};
+use windlass_core::requirement::Requirement;
+use windlass_core::time::Span;
+
+use super::rng::Rng;
+use super::schedule::RunSketch;
+
+pub(crate) const LABELS: [&str; 3] = ["docker", "gpu", "linux"];
+
+/// What a step's process does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepFacts {
+    /// How long it runs.
+    pub(crate) takes: u64,
+    /// Attempts up to this one fail.
+    pub(crate) fails: u16,
+    /// It never ends by itself, and its worker does not notice.
+    pub(crate) hangs: bool,
+}
+
+impl StepFacts {
+    pub(crate) fn ends_as(self, attempt: u16) -> OutcomeKind {
+        if attempt <= self.fails { OutcomeKind::Failed } else { OutcomeKind::Succeeded }
+    }
+}
+
+/// What kind of work a schedule has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flavour {
+    /// Some of everything.
+    Mixed,
+    /// Many steps that want one of two locks, and one that wants both.
+    LockStorm,
+    /// Few slots, long steps, some far more urgent than others.
+    Queue,
+    /// Many short steps, so that leases are handed out ahead.
+    Burst,
+}
+
+pub(crate) fn runs(rng: &mut Rng) -> Vec<RunSketch> {
+    let flavours = [Flavour::Mixed, Flavour::Mixed, Flavour::Mixed, Flavour::LockStorm, Flavour::Queue, Flavour::Burst];
+    let flavour = rng.pick(&flavours);
+    let count = if flavour == Flavour::Queue { rng.range(3, 5) } else { rng.range(1, 3) };
+    (0..count).map(|at| run(rng, flavour, at)).collect()
+}
+
+fn run(rng: &mut Rng, flavour: Flavour, at: u64) -> RunSketch {
+    let plan = match flavour {
+        Flavour::Mixed => mixed(rng),
+        Flavour::LockStorm => lock_storm(rng),
+        Flavour::Queue => queue(rng),
+        Flavour::Burst => burst(rng),
+    };
+    let longest = match flavour {
+        Flavour::Mixed => rng.pick(&[300, 3_000, 20_000]),
+        Flavour::LockStorm => 1_500,
+        Flavour::Queue => 30_000,
+        Flavour::Burst => 40,
+    };
+    let mut facts: Vec<StepFacts> = Vec::new();
+    for node in plan.nodes() {
+        let timeout = plan.spec(node).and_then(|spec| spec.timeout);
+        let flaky = rng.chance(150);
+        facts.push(StepFacts {
+            takes: rng.range(1, longest),
+            fails: if flaky { u16::try_from(rng.range(1, 3)).expect("few attempts") } else { 0 },
+            hangs: timeout.is_some() && rng.chance(200),
+        });
+    }
+    let reuses = flavour == Flavour::Mixed && at == 0 && rng.chance(150);
+    let roots = plan.nodes().filter(|node| plan.needs(*node).is_empty() && !plan.is_join(*node));
+    RunSketch {
+        at: if flavour == Flavour::Queue { at * rng.range(5_000, 40_000) } else { rng.below(15_000) },
+        options: options(rng),
+        facts: facts.into(),
+        reused: if reuses { roots.map(|node| node.0).take(2).collect() } else { Vec::new() },
+        plan: Arc::new(plan),
+    }
+}
+
+fn options(rng: &mut Rng) -> RunOptions {
+    RunOptions {
+        root: None,
+        keep_going: rng.chance(600),
+        unplaceable: if rng.chance(100) { Unplaceable::Skip } else { Unplaceable::Wait },
+        timeout: rng.chance(60).then(|| Span::secs(rng.range(20, 120))),
+    }
+}
+
+fn mixed(rng: &mut Rng) -> Plan {
+    let mut plan = PlanBuilder::new("mixed");
+    plan.lock_slots("beta", u32::try_from(rng.range(1, 2)).expect("few"));
+    let mut nodes: Vec<StepIx> = Vec::new();
+    for at in 0..rng.range(16, 24) {
+        let spec = spec(rng);
+        let node = if rng.chance(120) {
+            let cells = (0..rng.range(2, 4)).map(|cell| (format!("c{cell}"), spec.clone()));
+            plan.matrix(&format!("m{at}"), cells.collect::<Vec<_>>())
+        } else {
+            plan.step(&format!("s{at}"), spec)
+        };
+        let mut needs: Vec<StepIx> = (0..rng.below(3)).filter_map(|_| nodes.get(rng.index(nodes.len().max(1)))).copied().collect();
+        needs.sort_unstable();
+        needs.dedup();
+        // A matrix is waited for by its join; its cells need nothing, which keeps the generator small.
+        for need in needs {
+            if rng.chance(100) { plan.needs_optional(node, need) } else { plan.needs(node, need) }
+        }
+        nodes.push(node);
+    }
+    plan.build().expect("the generator makes valid plans")
+}
+
+fn spec(rng: &mut Rng) -> StepSpec {
+    let mut spec = StepSpec { kill_grace: Span::millis(rng.range(50, 4_000)), ..StepSpec::default() };
+    spec.wait_for_worker = Span::secs(rng.range(20, 200));
+    if rng.chance(350) {
+        spec.placement = Placement { requirement: Requirement::all([rng.pick(&LABELS)]), ..Placement::default() };
+    }
+    if rng.chance(60) {
+        spec.placement.pin = Pin::Leader;
+    }
+    let order = rng.pick(&[LockOrder::Fifo, LockOrder::Fifo, LockOrder::Fifo, LockOrder::NewestFirst, LockOrder::CancelOlder]);
+    if rng.chance(300) {
+        spec.locks.push(LockUse { name: "alpha".into(), order });
+    }
+    if rng.chance(200) {
+        spec.locks.push(LockUse { name: "beta".into(), order });
+    }
+    spec.retry = Retry {
+        times: u16::try_from(rng.below(4)).expect("few"),
+        wait_min: Span::millis(rng.range(1, 2_000)),
+        wait_max: Span::secs(5),
+        elsewhere: rng.chance(300),
+        lost: rng.pick(&[0, 1, 3, 3, 3]),
+        ..Retry::default()
+    };
+    spec.priority = i32::try_from(rng.below(4)).expect("small");
+    spec.condition = rng.pick(&[Condition::Success, Condition::Success, Condition::Success, Condition::Always, Condition::Failure]);
+    if rng.chance(100) {
+        spec.on_failure = OnFailure::Ignore;
+    }
+    if rng.chance(80) {
+        spec.per_worker = Some(1);
+    }
+    if rng.chance(150) {
+        spec.timeout = Some(Span::millis(rng.range(500, 5_000)));
+    }
+    spec
+}
+
+/// Steps that lose workers for no fault of their own must not fail for it here: the story is about something else.
+fn patient() -> StepSpec {
+    StepSpec { retry: Retry { times: 5, lost: 50, ..Retry::default() }, kill_grace: Span::millis(500), ..StepSpec::default() }
+}
+
+fn lock_storm(rng: &mut Rng) -> Plan {
+    let mut plan = PlanBuilder::new("storm");
+    for at in 0..rng.range(50, 70) {
+        let lock = if at % 2 == 0 { "alpha" } else { "beta" };
+        plan.step(&format!("one{at}"), StepSpec { locks: vec![LockUse::fifo(lock)], ..patient() });
+        if at == 6 {
+            let locks = vec![LockUse::fifo("alpha"), LockUse::fifo("beta")];
+            plan.step("both", StepSpec { locks, ..patient() });
+        }
+    }
+    plan.build().expect("the generator makes valid plans")
+}
+
+fn queue(rng: &mut Rng) -> Plan {
+    let mut plan = PlanBuilder::new("queue");
+    for at in 0..rng.range(20, 30) {
+        let urgent = rng.chance(800);
+        plan.step(&format!("q{at}"), StepSpec { priority: if urgent { 4 } else { 0 }, ..patient() });
+    }
+    plan.build().expect("the generator makes valid plans")
+}
+
+fn burst(rng: &mut Rng) -> Plan {
+    let mut plan = PlanBuilder::new("burst");
+    let many = rng.range(40, 120);
+    let cells = (0..many).map(|cell| (format!("{cell}"), patient())).collect::<Vec<_>>();
+    let join = plan.matrix("burst", cells);
+    let last = plan.step("last", patient());
+    plan.needs(last, join);
+    plan.build().expect("the generator makes valid plans")
+}

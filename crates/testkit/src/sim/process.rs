@@ -1,0 +1,132 @@
+//! Processes: what a started step really does, and the guard that ends it.
+
+use windlass_core::id::Fence;
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{Grant, LeaseRef, Stop, StopHow};
+
+use super::world::{Ev, World};
+
+/// A process of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) lease: LeaseRef,
+    grace: u64,
+    outcome: OutcomeKind,
+    /// Which of the ends that were planned counts.
+    version: u64,
+    /// When its guard ends it, in true time.
+    guard_at: Option<u64>,
+}
+
+impl World<'_> {
+    pub(crate) fn process_starts(&mut self, worker: usize, grant: &Grant) {
+        let lease = grant.lease;
+        self.tell(|| format!("worker {worker} starts {lease:?}"));
+        let seen = self.witness.started(worker, lease, &mut self.marks);
+        self.check(seen);
+        let run = usize::try_from(lease.run.0 - 1).expect("runs are few");
+        let facts = self.schedule.runs[run].facts[lease.step.0 as usize];
+        let timeout = grant.timeout.map(windlass_core::time::Span::as_millis);
+        let (takes, outcome) = match timeout {
+            Some(timeout) if !facts.hangs && timeout < facts.takes => (Some(timeout), OutcomeKind::TimedOut),
+            Some(_) | None => ((!facts.hangs).then_some(facts.takes), facts.ends_as(lease.attempt)),
+        };
+        let grace = grant.kill_grace.as_millis();
+        let process = Process { lease, grace, outcome, version: 0, guard_at: None };
+        self.workers[worker].processes.insert(lease.fence, process);
+        self.workers[worker].started.push(lease.fence);
+        if let Some(takes) = takes {
+            self.at(self.now + takes, Ev::ProcessEnd(worker, lease.fence, 0));
+        }
+    }
+
+    /// A process is told to stop. Some obey at once, some must be killed when their grace is over.
+    pub(crate) fn process_stops(&mut self, worker: usize, stop: Stop) {
+        let stubborn = self.rng.chance(400);
+        let quick = self.rng.range(1, 20);
+        let Some(process) = self.workers[worker].processes.get_mut(&stop.fence) else { return };
+        process.version += 1;
+        process.outcome = OutcomeKind::Cancelled;
+        let delay = match stop.how {
+            StopHow::Term if stubborn => process.grace,
+            StopHow::Term => quick.min(process.grace),
+            StopHow::Kill => 1,
+        };
+        let (fence, version) = (stop.fence, process.version);
+        self.tell(|| format!("worker {worker} stops {fence} {stop:?} in {delay}"));
+        self.at(self.now + delay, Ev::ProcessEnd(worker, fence, version));
+    }
+
+    pub(crate) fn process_ends(&mut self, worker: usize, fence: Fence, version: u64) {
+        let known = self.workers[worker].processes.get(&fence).filter(|process| process.version == version);
+        let Some(kind) = known.map(|process| process.outcome) else { return };
+        self.process_gone(worker, fence);
+        let outcome = match kind {
+            OutcomeKind::Succeeded => Outcome::exit(0),
+            OutcomeKind::Failed => Outcome::exit(1),
+            OutcomeKind::TimedOut | OutcomeKind::Cancelled | OutcomeKind::Lost | OutcomeKind::Released => {
+                Outcome::plain(kind)
+            }
+        };
+        self.worker_reaps(worker, fence, outcome);
+    }
+
+    fn process_gone(&mut self, worker: usize, fence: Fence) {
+        self.tell(|| format!("worker {worker}: the process of {fence} is gone"));
+        self.workers[worker].processes.remove(&fence);
+        self.witness.gone(fence);
+    }
+
+    /// The guard learns by when each process must be gone.
+    pub(crate) fn guard_learns(&mut self, worker: usize) {
+        let Some(session) = &self.workers[worker].session else { return };
+        let clock = self.schedule.workers[worker].clock;
+        let mut planned = Vec::new();
+        for (fence, process) in &self.workers[worker].processes {
+            let at = session.deadline(*fence).map(|deadline| clock.truth(deadline));
+            if at != process.guard_at {
+                planned.push((*fence, at));
+            }
+        }
+        for (fence, at) in planned {
+            if let Some(process) = self.workers[worker].processes.get_mut(&fence) {
+                process.guard_at = at;
+            }
+            if let Some(at) = at {
+                self.at(at + 1, Ev::GuardKill(worker, fence));
+            }
+        }
+    }
+
+    /// The guard ends a process whose deadline has passed, whatever its worker does.
+    pub(crate) fn guard_kills(&mut self, worker: usize, fence: Fence) {
+        let now = self.now;
+        let due = |process: &&Process| process.guard_at.is_some_and(|at| at < now);
+        if self.workers[worker].processes.get(&fence).filter(due).is_none() {
+            return;
+        }
+        self.marks.hit("lock-holding process ended for lost contact");
+        self.process_gone(worker, fence);
+        self.worker_reaps(worker, fence, Outcome::plain(OutcomeKind::Lost));
+    }
+
+    /// The first act of a node that wakes: what has outlived its lease is ended.
+    pub(crate) fn node_thaws(&mut self, worker: usize) {
+        if self.workers[worker].node_frozen_until > self.now {
+            return;
+        }
+        let fences: Vec<Fence> = self.workers[worker].processes.keys().copied().collect();
+        for fence in fences {
+            self.guard_kills(worker, fence);
+        }
+        self.witness.freeze(worker, false);
+    }
+
+    /// Ends all processes of a worker at once.
+    pub(crate) fn kill_all(&mut self, worker: usize) {
+        let fences: Vec<Fence> = self.workers[worker].processes.keys().copied().collect();
+        for fence in fences {
+            self.process_gone(worker, fence);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What happens in one simulation, as plain data.
+
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_core::engine::{CancelLevel, RunOptions};
+use windlass_core::plan::Plan;
+
+use super::clock::Clock;
+use super::plans::{self, StepFacts};
+use super::rng::Rng;
+
+/// A whole simulation: the same schedule always plays the same.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// Where it comes from; also the chance inside it.
+    pub seed: u64,
+    pub(crate) ttl: u64,
+    pub(crate) leaders: Vec<Clock>,
+    pub(crate) workers: Vec<WorkerSketch>,
+    pub(crate) runs: Vec<RunSketch>,
+    pub(crate) weather: Weather,
+    pub(crate) faults: Vec<Fault>,
+    /// When the weather turns fair and no more faults begin.
+    pub(crate) heals_at: u64,
+}
+
+/// A worker to be.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerSketch {
+    pub(crate) clock: Clock,
+    pub(crate) labels: Vec<&'static str>,
+    pub(crate) slots: u32,
+    /// The leader in whose process it lives.
+    pub(crate) own_of: Option<usize>,
+    pub(crate) joins_at: u64,
+}
+
+/// A run to be.
+#[derive(Clone, Debug)]
+pub(crate) struct RunSketch {
+    pub(crate) at: u64,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) options: RunOptions,
+    pub(crate) facts: Arc<[StepFacts]>,
+    /// Steps whose outcome is taken from an earlier run.
+    pub(crate) reused: Vec<u32>,
+}
+
+/// What the link does to messages until it heals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weather {
+    pub(crate) loss_per_mille: u64,
+    pub(crate) twice_per_mille: u64,
+    pub(crate) delay_max: u64,
+    /// Some messages take very much longer than the others.
+    pub(crate) straggle_per_mille: u64,
+}
+
+/// Something that goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fault {
+    pub(crate) at: u64,
+    pub(crate) lasts: u64,
+    pub(crate) what: FaultKind,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FaultKind {
+    LeaderCrash(usize),
+    LeaderFreeze(usize),
+    /// The worker's process dies; its guard lives, ends the children and reports.
+    WorkerCrash(usize),
+    /// Worker, guard and children die together.
+    NodeCrash(usize),
+    /// The worker's process stops; guard and children go on.
+    WorkerFreeze(usize),
+    /// The whole node stops.
+    NodeFreeze(usize),
+    CutUp(usize),
+    CutDown(usize),
+    CutBoth(usize),
+    /// Every worker is cut off.
+    CutAll,
+    /// Appends fail without effect.
+    JournalRefuses,
+    /// Appends fail, some of them after they took effect.
+    JournalUnknown,
+    /// Everything takes seconds.
+    JournalSlow,
+    /// Nothing reaches the store.
+    JournalDown,
+    Cancel(usize, CancelLevel),
+    Drain(usize),
+}
+
+impl Schedule {
+    /// The schedule of a seed.
+    pub fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let leaders = if rng.chance(250) { 3 } else { 2 };
+        let crowd = rng.chance(80);
+        let workers = workers(&mut rng, leaders, crowd);
+        let runs = plans::runs(&mut rng);
+        let heals_at = rng.range(30_000, 120_000);
+        let mut faults = faults(&mut rng, leaders, &workers, runs.len(), heals_at);
+        if crowd {
+            let at = rng.range(5_000, 20_000);
+            faults.push(Fault { at, lasts: rng.range(20_000, 40_000), what: FaultKind::CutAll });
+        }
+        let gust = rng.chance(500);
+        Self {
+            seed,
+            ttl: rng.pick(&[5_000, 10_000, 15_000]),
+            leaders: (0..leaders).map(|_| clock(&mut rng)).collect(),
+            workers,
+            runs,
+            weather: Weather {
+                loss_per_mille: if gust { rng.range(0, 250) } else { 0 },
+                twice_per_mille: rng.range(0, 150),
+                delay_max: rng.pick(&[3, 30, 300, 1_500]),
+                straggle_per_mille: rng.pick(&[0, 10, 60]),
+            },
+            faults,
+            heals_at,
+        }
+    }
+}
+
+fn clock(rng: &mut Rng) -> Clock {
+    Clock { offset: rng.below(1_000_000), drift_per_mille: rng.below(61).cast_signed() - 30 }
+}
+
+fn workers(rng: &mut Rng, leaders: usize, crowd: bool) -> Vec<WorkerSketch> {
+    let others = if crowd { rng.range(6, 9) } else { rng.range(3, 5) };
+    let own = (0..leaders).map(Some);
+    let homes: Vec<Option<usize>> = own.chain((0..others).map(|_| None)).collect();
+    let sketch = |own_of: Option<usize>, rng: &mut Rng| WorkerSketch {
+        clock: clock(rng),
+        labels: plans::LABELS.iter().copied().filter(|_| rng.chance(550)).collect(),
+        slots: u32::try_from(rng.range(1, 3)).expect("a few slots"),
+        own_of,
+        joins_at: if rng.chance(700) { rng.below(1_000) } else { rng.below(20_000) },
+    };
+    homes.into_iter().map(|own_of| sketch(own_of, rng)).collect()
+}
+
+fn faults(rng: &mut Rng, leaders: usize, workers: &[WorkerSketch], runs: usize, heals_at: u64) -> Vec<Fault> {
+    let count = rng.range(5, 12);
+    let favourite = rng.below(14);
+    let mut list = Vec::new();
+    for _ in 0..count {
+        let what = if rng.chance(400) { favourite } else { rng.below(16) };
+        let (leader, worker) = (rng.index(leaders), rng.index(workers.len()));
+        let what = match what {
+            0 => FaultKind::LeaderCrash(leader),
+            1 => FaultKind::LeaderFreeze(leader),
+            2 => FaultKind::WorkerCrash(worker),
+            3 => FaultKind::NodeCrash(worker),
+            4 => FaultKind::WorkerFreeze(worker),
+            5 => FaultKind::NodeFreeze(worker),
+            6 => FaultKind::CutUp(worker),
+            7 => FaultKind::CutDown(worker),
+            8 => FaultKind::CutBoth(worker),
+            9 => FaultKind::CutAll,
+            10 => FaultKind::JournalRefuses,
+            11 => FaultKind::JournalUnknown,
+            12 => FaultKind::JournalSlow,
+            13 => FaultKind::JournalDown,
+            14 => FaultKind::Cancel(rng.index(runs), rng.pick(&[CancelLevel::Stop, CancelLevel::Kill])),
+            _ => FaultKind::Drain(worker),
+        };
+        let lasts = if rng.chance(500) { rng.range(100, 4_000) } else { rng.range(4_000, 30_000) };
+        list.push(Fault { at: rng.below(heals_at), lasts, what });
+    }
+    list.sort_by_key(|fault| fault.at);
+    list
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: ttl {} ms, heals at {} ms, {:?}", self.seed, self.ttl, self.heals_at, self.weather)?;
+        for (at, worker) in self.workers.iter().enumerate() {
+            writeln!(
+                f,
+                "  worker {at}: {} slots, {:?}, own of {:?}, joins at {} ms",
+                worker.slots, worker.labels, worker.own_of, worker.joins_at
+            )?;
+        }
+        for (at, run) in self.runs.iter().enumerate() {
+            writeln!(f, "  run {at}: {} nodes at {} ms", run.plan.node_count(), run.at)?;
+        }
+        for fault in &self.faults {
+            writeln!(f, "  {:>6} ms for {:>5} ms: {:?}", fault.at, fault.lasts, fault.what)?;
+        }
+        Ok(())
+    }
+}

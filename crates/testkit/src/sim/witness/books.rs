@@ -1,0 +1,185 @@
+//! The witness's books.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use windlass_core::engine::{CancelLevel, RunOptions};
+use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
+use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
+use windlass_core::plan::{Condition, OnFailure, Plan, StepSpec};
+use windlass_core::requirement::Labels;
+use windlass_core::time::Time;
+
+use crate::sim::schedule::Schedule;
+
+/// A rule that was seen broken.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) rule: &'static str,
+    pub(crate) detail: String,
+}
+
+/// Fails with the rule unless it holds.
+pub(super) fn must(holds: bool, rule: &'static str, detail: impl FnOnce() -> String) -> Result<(), Broken> {
+    if holds { Ok(()) } else { Err(Broken { rule, detail: detail() }) }
+}
+
+/// What was seen so far.
+pub(crate) struct Witness {
+    pub(super) ttl: u64,
+    pub(super) term: Term,
+    pub(super) led_at: Time,
+    pub(super) own: Option<WorkerId>,
+    pub(super) fences: Fence,
+    pub(super) runs: BTreeMap<RunId, RunBook>,
+    pub(super) expected_runs: usize,
+    pub(super) leases: BTreeMap<Fence, LeaseBook>,
+    pub(super) live: BTreeSet<Fence>,
+    pub(super) workers: BTreeMap<WorkerId, WorkerBook>,
+    /// Fences whose process started, ever.
+    pub(super) started: BTreeSet<Fence>,
+    /// Processes that are alive now, with their worker.
+    pub(super) alive: BTreeMap<Fence, usize>,
+    pub(super) frozen: BTreeSet<usize>,
+    pub(super) reports: BTreeMap<Fence, BTreeSet<OutcomeKind>>,
+    pub(super) deliveries: BTreeSet<Fence>,
+}
+
+pub(super) struct WorkerBook {
+    pub(super) labels: Labels,
+    pub(super) slots: u32,
+    pub(super) incarnation: Incarnation,
+}
+
+pub(super) struct LeaseBook {
+    pub(super) run: RunId,
+    pub(super) step: StepIx,
+    pub(super) worker: WorkerId,
+    /// The first takeover since it was granted or confirmed.
+    pub(super) led_since: Option<Time>,
+    /// The holder's own report ended it.
+    pub(super) accepted: bool,
+    /// It was handed back as never started.
+    pub(super) released: bool,
+}
+
+pub(super) struct RunBook {
+    pub(super) plan: Arc<Plan>,
+    pub(super) options: RunOptions,
+    pub(super) order: u64,
+    pub(super) status: RunStatus,
+    pub(super) cancel: Option<CancelLevel>,
+    pub(super) failed: bool,
+    pub(super) steps: Vec<StepBook>,
+}
+
+#[derive(Clone)]
+pub(super) struct StepBook {
+    pub(super) status: StepStatus,
+    pub(super) lease: Option<Fence>,
+    pub(super) attempt: u16,
+    pub(super) charged: u16,
+    pub(super) accepted: u16,
+    /// When its needs were met, or it was handed back.
+    pub(super) since: Time,
+    /// Whether a retry is to wait.
+    pub(super) backing_off: bool,
+    /// How often somebody no better took one of its locks.
+    pub(super) passed: u32,
+}
+
+impl Witness {
+    pub(crate) fn new(schedule: &Schedule) -> Self {
+        Self {
+            ttl: schedule.ttl,
+            term: Term(0),
+            led_at: Time::ZERO,
+            own: None,
+            fences: Fence(0),
+            runs: BTreeMap::new(),
+            expected_runs: schedule.runs.len(),
+            leases: BTreeMap::new(),
+            live: BTreeSet::new(),
+            workers: BTreeMap::new(),
+            started: BTreeSet::new(),
+            alive: BTreeMap::new(),
+            frozen: BTreeSet::new(),
+            reports: BTreeMap::new(),
+            deliveries: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn spec(&self, run: RunId, step: StepIx) -> &StepSpec {
+        self.runs[&run].plan.spec(step).expect("joins are never leased")
+    }
+
+    /// Slots of a lock: the smallest number that an active run declares.
+    pub(super) fn slots(&self, lock: &str) -> u32 {
+        let uses = |run: &&RunBook| {
+            let mut locks = run.plan.specs().iter().flat_map(|spec| &spec.locks);
+            !run.status.is_terminal() && locks.any(|used| &*used.name == lock)
+        };
+        self.runs.values().filter(uses).map(|run| run.plan.lock_slots(lock)).min().unwrap_or(1)
+    }
+
+    pub(super) fn holds(&self, fence: Fence, lock: &str) -> bool {
+        let lease = &self.leases[&fence];
+        self.spec(lease.run, lease.step).locks.iter().any(|used| &*used.name == lock)
+    }
+}
+
+impl RunBook {
+    pub(super) fn step(&self, step: StepIx) -> &StepBook {
+        &self.steps[step.0 as usize]
+    }
+
+    /// Where a node stands; a join stands where its cells do.
+    pub(super) fn status(&self, node: StepIx) -> StepStatus {
+        if !self.plan.is_join(node) {
+            return self.step(node).status;
+        }
+        let cells = self.plan.needs(node).iter().map(|edge| edge.step());
+        let mut failed = false;
+        for cell in cells {
+            if !self.status(cell).is_terminal() {
+                return StepStatus::Waiting;
+            }
+            failed |= self.fails(cell);
+        }
+        if failed { StepStatus::Blocked } else { StepStatus::Succeeded }
+    }
+
+    /// Whether a node's end keeps others from running.
+    pub(super) fn fails(&self, node: StepIx) -> bool {
+        let status = self.status(node);
+        let ignored = self.plan.spec(node).is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
+            && matches!(status, StepStatus::Failed | StepStatus::TimedOut);
+        status.fails_dependents() && !ignored
+    }
+
+    /// Whether a required need has failed.
+    pub(super) fn need_failed(&self, step: StepIx) -> bool {
+        self.plan.needs(step).iter().any(|edge| edge.is_required() && self.fails(edge.step()))
+    }
+
+    /// Whether all needs have ended in a way that lets the step run.
+    pub(super) fn needs_met(&self, step: StepIx) -> bool {
+        let ended = self.plan.needs(step).iter().all(|edge| self.status(edge.step()).is_terminal());
+        let condition = self.plan.spec(step).map(|spec| spec.condition);
+        ended
+            && match condition {
+                Some(Condition::Success) => !self.need_failed(step),
+                Some(Condition::Failure) => self.need_failed(step),
+                Some(Condition::Always) | None => true,
+            }
+    }
+
+    /// Whether steps of this condition may still begin.
+    pub(super) fn lets_begin(&self, condition: Condition) -> bool {
+        match self.cancel {
+            Some(CancelLevel::Kill) => false,
+            Some(CancelLevel::Stop) => condition == Condition::Always,
+            None => !(self.failed && !self.options.keep_going && condition == Condition::Success),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What must be true when everything is over.
+
+use windlass_core::engine::Engine;
+use windlass_core::outcome::{RunStatus, StepStatus};
+
+use super::books::{Broken, Witness, must};
+use crate::sim::world::World;
+
+impl Witness {
+    pub(crate) fn all_ended(&self) -> bool {
+        self.runs.len() == self.expected_runs && self.runs.values().all(|run| run.status.is_terminal())
+    }
+
+    /// What keeps the schedule from being over.
+    pub(crate) fn unfinished(&self) -> String {
+        let mut lines = Vec::new();
+        for (id, run) in self.runs.iter().filter(|(_, run)| !run.status.is_terminal()) {
+            let open = run.plan.nodes().filter(|node| !run.status(*node).is_terminal());
+            let open: Vec<String> = open
+                .map(|node| format!("{} {} {:?}", run.plan.name(node), run.status(node), run.step(node).lease))
+                .collect();
+            lines.push(format!("run {id}: {}", open.join(", ")));
+        }
+        if lines.is_empty() { format!("{} of {} runs", self.runs.len(), self.expected_runs) } else { lines.join("; ") }
+    }
+
+    /// Steps that succeeded, and steps there were.
+    pub(crate) fn succeeded(&self) -> (u64, u64) {
+        let steps = self.runs.values().flat_map(|run| &run.steps);
+        let (mut good, mut all) = (0, 0);
+        for step in steps {
+            all += 1;
+            good += u64::from(step.status == StepStatus::Succeeded);
+        }
+        (good, all)
+    }
+
+    /// The books and the engine tell the same story.
+    pub(crate) fn agrees(&self, engine: &Engine) -> Result<(), Broken> {
+        for (id, run) in &self.runs {
+            must(engine.run_status(*id).is_some_and(|status| same(status, run.status)), "I16 log", || {
+                format!("run {id}: the books say {}, the engine {:?}", run.status, engine.run_status(*id))
+            })?;
+            for node in run.plan.nodes() {
+                let (mine, theirs) = (run.status(node), engine.step_status(*id, node));
+                let agrees = theirs.is_some_and(|theirs| mine == theirs || !mine.is_terminal() && !theirs.is_terminal());
+                must(agrees, "I16 log", || {
+                    format!("run {id} {}: the books say {mine}, the engine {theirs:?}", run.plan.name(node))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same(engine: RunStatus, book: RunStatus) -> bool {
+    engine == book || (engine == RunStatus::Cancelling && book == RunStatus::Running)
+}
+
+impl World<'_> {
+    /// The live engine, an engine that only replayed, and the books agree.
+    pub(crate) fn last_checks(&mut self) {
+        let Some(replayed) = self.rebuild() else { return };
+        let agreed = self.witness.agrees(&replayed);
+        self.check(agreed);
+        let live = self.leaders.iter().find_map(|leader| leader.settled_engine());
+        let Some(live) = live else { return };
+        let (broken, same) = (live.check(), live.snapshot() == replayed.snapshot());
+        if !same {
+            let (a, b) = (live.snapshot(), replayed.snapshot());
+            let differs = a.lines().zip(b.lines()).find(|(a, b)| a != b);
+            self.fail("I16 log", format!("live and replayed differ: {differs:?}"));
+        }
+        if let Some(violation) = broken.into_iter().next() {
+            self.fail(violation.invariant, violation.detail);
+        }
+        if !self.witness.live.is_empty() {
+            let live = format!("{:?}", self.witness.live);
+            self.fail("I14 conservation", format!("leases are open though every run has ended: {live}"));
+        }
+    }
+}

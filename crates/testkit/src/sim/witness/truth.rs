@@ -1,0 +1,99 @@
+//! Rules on what happens at workers and clients, in true time.
+
+use windlass_core::id::{Fence, RunId, WorkerId};
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::session::{LeaseRef, Verdict};
+
+use super::books::{Broken, Witness, must};
+use crate::sim::marks::Marks;
+
+impl Witness {
+    /// A process started.
+    pub(crate) fn started(&mut self, worker: usize, at: LeaseRef, _marks: &mut Marks) -> Result<(), Broken> {
+        let fence = at.fence;
+        let Some(lease) = self.leases.get(&fence) else {
+            return must(false, "I9 durability", || format!("{fence} runs and was never committed"));
+        };
+        must(lease.worker == WorkerId(worker as u64), "I7 placement", || format!("{fence} runs on {worker}"))?;
+        must(self.started.insert(fence), "I4 one lease", || format!("{fence} was started twice"))?;
+        let lease = &self.leases[&fence];
+        must(!lease.released, "I4 one lease", || format!("{fence} starts after it was handed back"))?;
+        let book = &self.runs[&at.run];
+        let ready = book.needs_met(at.step);
+        must(ready || !self.live.contains(&fence), "I5 dependency", || format!("{fence} starts before its needs ended"))?;
+        self.alive.insert(fence, worker);
+        self.within_slots(worker, fence)?;
+        self.no_overlap(fence)
+    }
+
+    fn within_slots(&self, worker: usize, fence: Fence) -> Result<(), Broken> {
+        let running = self.alive.values().filter(|other| **other == worker).count();
+        let slots = self.workers[&WorkerId(worker as u64)].slots as usize;
+        must(running <= slots, "I7 placement", || format!("{fence} makes {running} processes in {slots} slots"))
+    }
+
+    /// A lock is held by as many processes as it has slots, and a step that takes one never runs beside itself. What is
+    /// frozen with its whole node does nothing and is ended when it wakes.
+    fn no_overlap(&self, fence: Fence) -> Result<(), Broken> {
+        let (run, step) = (self.leases[&fence].run, self.leases[&fence].step);
+        let awake = |other: &&Fence| !self.frozen.contains(&self.alive[*other]);
+        let spec = self.spec(run, step);
+        for lock in &spec.locks {
+            let holders = self.alive.keys().filter(awake).filter(|other| self.holds(**other, &lock.name)).count();
+            let most = self.runs.values().map(|run| run.plan.lock_slots(&lock.name)).max().unwrap_or(1) as usize;
+            must(holders <= most, "I13 no overlap", || {
+                format!("{fence} makes {holders} processes that hold {}, which has {most} slots", lock.name)
+            })?;
+        }
+        let same = |other: &&Fence| {
+            let lease = &self.leases[*other];
+            **other != fence && (lease.run, lease.step) == (run, step)
+        };
+        let beside = self.alive.keys().filter(awake).find(same);
+        must(!spec.stops_on_lost_contact() || beside.is_none(), "I13 no overlap", || {
+            format!("{fence} runs beside {beside:?}")
+        })
+    }
+
+    pub(crate) fn gone(&mut self, fence: Fence) {
+        self.alive.remove(&fence);
+    }
+
+    /// A whole node stands still, or moves again.
+    pub(crate) fn freeze(&mut self, worker: usize, frozen: bool) {
+        if frozen {
+            self.frozen.insert(worker);
+        } else {
+            self.frozen.remove(&worker);
+        }
+    }
+
+    /// A worker sent a report of how a lease's process ended.
+    pub(crate) fn reported(&mut self, fence: Fence, kind: OutcomeKind) {
+        self.reports.entry(fence).or_default().insert(kind);
+    }
+
+    /// A grant reached its worker. False if it had before.
+    pub(crate) fn delivered(&mut self, fence: Fence) -> bool {
+        self.deliveries.insert(fence)
+    }
+
+    /// A verdict reached a worker: it must say what the journal says.
+    pub(crate) fn verdict(&self, fence: Fence, verdict: Verdict) -> Result<(), Broken> {
+        let accepted = self.leases.get(&fence).is_some_and(|lease| lease.accepted);
+        match verdict {
+            Verdict::Accepted => must(accepted, "I9 durability", || format!("{fence} was said to be accepted and is not")),
+            Verdict::Stale => must(!accepted, "I21 same answer", || format!("{fence} was accepted and then called stale")),
+        }
+    }
+
+    pub(crate) fn submit_acked(&self, run: RunId) -> Result<(), Broken> {
+        must(self.runs.contains_key(&run), "I9 durability", || format!("run {run} was taken and is not in the journal"))
+    }
+
+    pub(crate) fn cancel_acked(&self, run: RunId) -> Result<(), Broken> {
+        let book = self.runs.get(&run);
+        let done = book.is_some_and(|book| book.cancel.is_some() || book.status.is_terminal());
+        must(done, "I9 durability", || format!("run {run} was said to be cancelled and is not"))
+    }
+}

@@ -1,0 +1,307 @@
+//! Workers: the real session, with a guard and processes, over the link.
+
+use std::collections::BTreeMap;
+
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::outcome::Outcome;
+use windlass_core::planted::Bug;
+use windlass_core::requirement::Labels;
+use windlass_core::session::{
+    Action, Finished, Home, Refusal, Register, Registered, Reply, SessionConfig, StopReason, Verdict, WorkerSession,
+};
+
+use super::link::{Down, Up};
+use super::process::Process;
+use super::world::{Ev, World};
+
+/// A worker's node.
+#[derive(Default)]
+pub(crate) struct WorkerNode {
+    pub(crate) incarnation: Incarnation,
+    pub(crate) session: Option<WorkerSession>,
+    pub(crate) processes: BTreeMap<Fence, Process>,
+    /// Every lease that this life started.
+    pub(crate) started: Vec<Fence>,
+    /// Processes that ended while the worker stood still; it learns of them when it wakes.
+    pub(crate) reaped: Vec<(Fence, Outcome)>,
+    spool: Vec<Finished>,
+    down: bool,
+    hint: usize,
+    wakes_at: u64,
+    pub(crate) frozen_until: u64,
+    pub(crate) node_frozen_until: u64,
+    pub(crate) cut_up_until: u64,
+    pub(crate) cut_down_until: u64,
+    /// The guard's report that nobody confirmed yet.
+    unheard: Option<(Incarnation, Vec<Fence>)>,
+}
+
+impl WorkerNode {
+    pub(crate) fn is_cut_up(&self, now: u64) -> bool {
+        self.cut_up_until > now
+    }
+
+    pub(crate) fn is_cut_down(&self, now: u64) -> bool {
+        self.cut_down_until > now
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn worker_wakes(&mut self, worker: usize) {
+        if self.workers[worker].down {
+            return;
+        }
+        for (fence, outcome) in std::mem::take(&mut self.workers[worker].reaped) {
+            self.worker_reaps(worker, fence, outcome);
+        }
+        let local = self.schedule.workers[worker].clock.local(self.now);
+        let Some(session) = &mut self.workers[worker].session else { return self.worker_registers(worker) };
+        let actions = session.on_tick(local);
+        self.act(worker, actions);
+        self.pump(worker);
+    }
+
+    fn worker_registers(&mut self, worker: usize) {
+        let leader = self.turn_hint(worker);
+        let sketch = &self.schedule.workers[worker];
+        let it = &mut self.workers[worker];
+        if it.incarnation == Incarnation(0) {
+            it.incarnation = Incarnation(1);
+        }
+        let register = Register {
+            worker: WorkerId(worker as u64),
+            name: format!("worker-{worker}").into(),
+            incarnation: it.incarnation,
+            labels: Labels::new(&sketch.labels),
+            slots: sketch.slots,
+            home: Home::Apart,
+            spooled: it.spool.clone(),
+        };
+        for finished in &register.spooled {
+            self.witness.reported(finished.lease.fence, finished.outcome.kind);
+        }
+        self.send_up(worker, leader, Up::Register(worker, register));
+        let pause = self.rng.range(300, 900);
+        self.wake_worker(worker, self.now + pause);
+    }
+
+    fn turn_hint(&mut self, worker: usize) -> usize {
+        let leader = self.workers[worker].hint;
+        self.workers[worker].hint = (leader + 1) % self.leaders.len();
+        leader
+    }
+
+    pub(crate) fn worker_receives(&mut self, worker: usize, message: Down) {
+        match message {
+            Down::GuardHeard(life) => {
+                if self.workers[worker].unheard.as_ref().is_some_and(|(other, _)| *other == life) {
+                    self.workers[worker].unheard = None;
+                }
+            }
+            _ if self.workers[worker].down => {}
+            Down::Joined(life, told) if life == self.workers[worker].incarnation => self.worker_joins(worker, told),
+            Down::Joined(..) => {}
+            Down::Reply(reply) => self.worker_hears(worker, reply),
+            Down::NotLeader => {
+                self.turn_hint(worker);
+                if let Some(session) = &mut self.workers[worker].session {
+                    session.on_unreached();
+                }
+                let pause = self.rng.range(100, 400);
+                self.wake_worker(worker, self.now + pause);
+            }
+        }
+    }
+
+    fn worker_joins(&mut self, worker: usize, told: Result<Registered, Refusal>) {
+        if self.workers[worker].session.is_some() {
+            return;
+        }
+        let told = match told {
+            Ok(told) => told,
+            Err(Refusal::Superseded | Refusal::Ended) => return self.new_life(worker),
+            Err(_) => return,
+        };
+        for (fence, verdict) in &told.verdicts {
+            let seen = self.witness.verdict(*fence, *verdict);
+            self.check(seen);
+            if *verdict == Verdict::Accepted {
+                self.marks.hit("spooled outcome accepted");
+            }
+        }
+        let own = self.schedule.workers[worker].own_of.is_some();
+        let it = &mut self.workers[worker];
+        it.spool.clear();
+        let slots = self.schedule.workers[worker].slots;
+        let config = SessionConfig {
+            worker: WorkerId(worker as u64),
+            incarnation: it.incarnation,
+            slots,
+            capacity: slots * 64,
+            leases_expire: !(own && self.bugs.on(Bug::DeposedWorkerKeepsLock)),
+            bugs: self.bugs,
+        };
+        it.session = Some(WorkerSession::new(config, &told));
+        self.pump(worker);
+    }
+
+    fn worker_hears(&mut self, worker: usize, reply: Reply) {
+        let local = self.schedule.workers[worker].clock.local(self.now);
+        if reply.incarnation != self.workers[worker].incarnation {
+            return;
+        }
+        let Some(session) = &mut self.workers[worker].session else { return };
+        if let Ok(body) = &reply.body {
+            for grant in &body.grants {
+                if !self.witness.delivered(grant.lease.fence) {
+                    self.marks.hit("grant sent again");
+                }
+            }
+            if body.stops.iter().any(|stop| stop.why == StopReason::Stale) {
+                self.marks.hit("worker told that it is stale");
+            }
+        }
+        let verdicts = reply.body.as_ref().map(|body| body.verdicts.clone()).unwrap_or_default();
+        let actions = session.on_reply(reply, local);
+        let ended = session.ended().cloned();
+        for (fence, verdict) in verdicts {
+            let seen = self.witness.verdict(fence, verdict);
+            self.check(seen);
+        }
+        self.act(worker, actions);
+        if let Some(refusal) = ended {
+            self.tell(|| format!("worker {worker} is over: {refusal}"));
+            self.new_life(worker);
+        } else {
+            self.pump(worker);
+        }
+    }
+
+    /// A session is over: everything is ended, what is not reported goes to the spool, and a new life begins.
+    fn new_life(&mut self, worker: usize) {
+        self.kill_all(worker);
+        let it = &mut self.workers[worker];
+        if let Some(session) = it.session.take() {
+            it.spool = session.spool();
+        }
+        it.started.clear();
+        it.reaped.clear();
+        it.incarnation = Incarnation(it.incarnation.0 + 1);
+        let pause = self.rng.range(50, 300);
+        self.wake_worker(worker, self.now + pause);
+    }
+
+    fn act(&mut self, worker: usize, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Start(grant) => self.process_starts(worker, &grant),
+                Action::Stop(stop) => self.process_stops(worker, stop),
+            }
+        }
+    }
+
+    pub(crate) fn worker_reaps(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
+        if self.workers[worker].down {
+            return;
+        }
+        if self.workers[worker].frozen_until > self.now {
+            // The worker stands still: it learns of the end when it wakes.
+            let at = self.workers[worker].frozen_until;
+            self.workers[worker].reaped.push((fence, outcome));
+            return self.wake_worker(worker, at);
+        }
+        let local = self.schedule.workers[worker].clock.local(self.now);
+        let Some(session) = &mut self.workers[worker].session else { return };
+        let actions = session.on_finished(fence, outcome, local);
+        self.act(worker, actions);
+        self.pump(worker);
+    }
+
+    /// Sends what is due and makes sure to be back in time.
+    fn pump(&mut self, worker: usize) {
+        self.guard_learns(worker);
+        let local = self.schedule.workers[worker].clock.local(self.now);
+        let Some(session) = &mut self.workers[worker].session else { return };
+        if session.exchange_due(local) {
+            let exchange = session.exchange(local);
+            for finished in &exchange.finished {
+                self.witness.reported(finished.lease.fence, finished.outcome.kind);
+            }
+            if self.rng.chance(100) {
+                self.turn_hint(worker);
+            }
+            let leader = self.workers[worker].hint;
+            self.tell(|| format!("worker {worker} → leader {leader}: {exchange:?}"));
+            self.send_up(worker, leader, Up::Exchange(worker, exchange));
+        }
+        let Some(session) = &self.workers[worker].session else { return };
+        let clock = self.schedule.workers[worker].clock;
+        let next = session.next_deadline().map_or(self.now + 1_000, |at| clock.truth(at));
+        self.wake_worker(worker, next.max(self.now + 1));
+    }
+
+    fn wake_worker(&mut self, worker: usize, at: u64) {
+        let it = &mut self.workers[worker];
+        if it.wakes_at <= self.now || at < it.wakes_at {
+            it.wakes_at = at;
+            self.at(at, Ev::WorkerWake(worker));
+        }
+    }
+
+    /// The worker's process dies. Its guard ends the children and reports until it is heard.
+    pub(crate) fn worker_crashes(&mut self, worker: usize) {
+        if self.workers[worker].down {
+            return;
+        }
+        self.kill_all(worker);
+        let it = &mut self.workers[worker];
+        it.down = true;
+        it.reaped.clear();
+        let Some(session) = it.session.take() else { return };
+        it.spool = session.spool();
+        let (life, started) = (it.incarnation, std::mem::take(&mut it.started));
+        it.unheard = Some((life, started.clone()));
+        let delay = self.rng.range(1, 50);
+        self.at(self.now + delay, Ev::GuardReport(worker, life, started));
+    }
+
+    pub(crate) fn guard_reports(&mut self, worker: usize, life: Incarnation, started: Vec<Fence>) {
+        if self.workers[worker].unheard.as_ref().is_none_or(|(other, _)| *other != life) {
+            return;
+        }
+        let leader = self.turn_hint(worker);
+        self.send_up(worker, leader, Up::GuardEnded(worker, life, started.clone()));
+        let pause = self.rng.range(300, 700);
+        self.at(self.now + pause, Ev::GuardReport(worker, life, started));
+    }
+
+    /// Worker, guard and children die together; nobody reports. What was spooled is on disk.
+    pub(crate) fn node_crashes(&mut self, worker: usize) {
+        if self.workers[worker].down {
+            return;
+        }
+        self.kill_all(worker);
+        let it = &mut self.workers[worker];
+        it.down = true;
+        it.reaped.clear();
+        it.unheard = None;
+        if let Some(session) = it.session.take() {
+            it.spool = session.spool();
+        }
+        it.started.clear();
+    }
+
+    pub(crate) fn worker_starts(&mut self, worker: usize) {
+        let it = &mut self.workers[worker];
+        if !it.down {
+            return;
+        }
+        it.down = false;
+        it.wakes_at = 0;
+        it.frozen_until = it.frozen_until.min(self.now);
+        it.incarnation = Incarnation(it.incarnation.0 + 1);
+        it.started.clear();
+        it.reaped.clear();
+        self.wake_worker(worker, self.now);
+    }
+}

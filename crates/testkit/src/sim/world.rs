@@ -1,0 +1,238 @@
+//! The world: virtual time, what is going on in it, and what was seen.
+
+use std::collections::BTreeMap;
+
+use windlass_core::id::{Fence, Incarnation};
+use windlass_core::planted::Bugs;
+
+use super::client::{ClientAnswer, ClientOp};
+use super::journal::{Journal, StoreOp, StoreResult};
+use super::leader::LeaderNode;
+use super::link::{Down, Up};
+use super::marks::Marks;
+use super::rng::Rng;
+use super::schedule::Schedule;
+use super::witness::Witness;
+use super::worker::WorkerNode;
+
+/// How long after the last fault everything must have ended.
+const LIVENESS_BOUND: u64 = 30 * 60 * 1000;
+
+/// A step of a schedule never needs so many events; one that does is going in circles.
+const EVENTS_MAX: u64 = 3_000_000;
+
+/// A rule that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub rule: &'static str,
+    /// Where and how.
+    pub detail: String,
+    /// When, in true milliseconds.
+    pub at: u64,
+}
+
+/// What came of a schedule.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The rule that was broken, if one was.
+    pub violation: Option<Violation>,
+    /// What was covered.
+    pub marks: Marks,
+    /// Steps that succeeded, and steps there were.
+    pub succeeded: (u64, u64),
+    /// Events of the world.
+    pub events: u64,
+    /// Events in the journal.
+    pub journalled: u64,
+    /// What happened, if it was asked for.
+    pub story: Story,
+}
+
+/// What happened, line by line; empty unless it was asked for.
+pub type Story = Vec<String>;
+
+/// Something that will happen.
+#[derive(Clone, Debug)]
+pub(crate) enum Ev {
+    ToLeader(usize, Up),
+    ToWorker(usize, Down),
+    ToClient(usize, ClientAnswer),
+    LeaderWake(usize),
+    WorkerWake(usize),
+    StoreApply(usize, u32, StoreOp),
+    StoreReply(usize, u32, StoreResult),
+    ProcessEnd(usize, Fence, u64),
+    GuardKill(usize, Fence),
+    GuardReport(usize, Incarnation, Vec<Fence>),
+    Thaw(usize),
+    FaultBegin(usize),
+    FaultEnd(usize),
+    ClientTry(usize),
+}
+
+/// One simulation under way.
+pub(crate) struct World<'a> {
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) bugs: Bugs,
+    pub(crate) now: u64,
+    order: u64,
+    queue: BTreeMap<(u64, u64), Ev>,
+    pub(crate) rng: Rng,
+    pub(crate) journal: Journal,
+    pub(crate) leaders: Vec<LeaderNode>,
+    pub(crate) workers: Vec<WorkerNode>,
+    pub(crate) clients: Vec<ClientOp>,
+    pub(crate) witness: Witness,
+    pub(crate) marks: Marks,
+    story: Option<Story>,
+    violation: Option<Violation>,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(schedule: &'a Schedule, bugs: Bugs, with_story: bool) -> Self {
+        let mut world = Self {
+            schedule,
+            bugs,
+            now: 0,
+            order: 0,
+            queue: BTreeMap::new(),
+            rng: Rng::new(schedule.seed ^ 0xf1e2_d3c4),
+            journal: Journal::default(),
+            leaders: schedule.leaders.iter().map(|clock| LeaderNode::new(*clock)).collect(),
+            workers: (0..schedule.workers.len()).map(|_| WorkerNode::default()).collect(),
+            clients: Vec::new(),
+            witness: Witness::new(schedule),
+            marks: Marks::default(),
+            story: with_story.then(Vec::new),
+            violation: None,
+        };
+        world.begin();
+        world
+    }
+
+    fn begin(&mut self) {
+        for leader in 0..self.leaders.len() {
+            let at = self.rng.below(300);
+            self.at(at, Ev::LeaderWake(leader));
+        }
+        for worker in 0..self.workers.len() {
+            self.at(self.schedule.workers[worker].joins_at, Ev::WorkerWake(worker));
+        }
+        for fault in 0..self.schedule.faults.len() {
+            self.at(self.schedule.faults[fault].at, Ev::FaultBegin(fault));
+        }
+        for run in 0..self.schedule.runs.len() {
+            self.clients.push(ClientOp::submit(run));
+            self.at(self.schedule.runs[run].at, Ev::ClientTry(run));
+        }
+    }
+
+    /// Plays the schedule to its end.
+    pub(crate) fn play(mut self) -> Report {
+        let mut events = 0;
+        while let Some(((at, _), event)) = self.queue.pop_first() {
+            self.now = at;
+            events += 1;
+            self.dispatch(event);
+            if self.violation.is_some() || self.is_over() {
+                break;
+            }
+            if at > self.schedule.heals_at + LIVENESS_BOUND || events > EVENTS_MAX {
+                let stuck = self.witness.unfinished();
+                self.fail("L1 liveness", format!("not ended long after the last fault: {stuck}"));
+                break;
+            }
+        }
+        if self.violation.is_none() {
+            self.last_checks();
+        }
+        Report {
+            violation: self.violation,
+            marks: self.marks,
+            succeeded: self.witness.succeeded(),
+            events,
+            journalled: self.journal.records.len() as u64,
+            story: self.story.unwrap_or_default(),
+        }
+    }
+
+    fn dispatch(&mut self, event: Ev) {
+        if let Some(until) = self.frozen_until(&event).filter(|until| *until > self.now) {
+            return self.at(until, event);
+        }
+        match event {
+            Ev::ToLeader(leader, message) => self.leader_receives(leader, message),
+            Ev::ToWorker(worker, message) => self.worker_receives(worker, message),
+            Ev::ToClient(client, answer) => self.client_receives(client, answer),
+            Ev::LeaderWake(leader) => self.leader_wakes(leader),
+            Ev::WorkerWake(worker) => self.worker_wakes(worker),
+            Ev::StoreApply(leader, life, op) => self.store_applies(leader, life, op),
+            Ev::StoreReply(leader, life, result) => self.store_replies(leader, life, result),
+            Ev::ProcessEnd(worker, fence, version) => self.process_ends(worker, fence, version),
+            Ev::GuardKill(worker, fence) => self.guard_kills(worker, fence),
+            Ev::GuardReport(worker, life, fences) => self.guard_reports(worker, life, fences),
+            Ev::Thaw(worker) => self.node_thaws(worker),
+            Ev::FaultBegin(fault) => self.fault_begins(fault),
+            Ev::FaultEnd(fault) => self.fault_ends(fault),
+            Ev::ClientTry(client) => self.client_tries(client),
+        }
+    }
+
+    /// Until when the node that an event concerns does nothing.
+    fn frozen_until(&self, event: &Ev) -> Option<u64> {
+        match event {
+            Ev::ToLeader(leader, _) | Ev::LeaderWake(leader) | Ev::StoreReply(leader, ..) => {
+                Some(self.leaders[*leader].frozen_until)
+            }
+            Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) => {
+                Some(self.workers[*worker].frozen_until.max(self.workers[*worker].node_frozen_until))
+            }
+            Ev::ProcessEnd(worker, ..) | Ev::GuardKill(worker, _) | Ev::GuardReport(worker, ..) => {
+                Some(self.workers[*worker].node_frozen_until)
+            }
+            Ev::ToClient(..)
+            | Ev::StoreApply(..)
+            | Ev::Thaw(_)
+            | Ev::FaultBegin(_)
+            | Ev::FaultEnd(_)
+            | Ev::ClientTry(_) => None,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.now > self.schedule.heals_at
+            && self.clients.iter().all(|op| op.acked)
+            && self.witness.all_ended()
+            && self.workers.iter().all(|worker| worker.processes.is_empty())
+            && self.leaders.iter().any(LeaderNode::is_settled)
+    }
+
+    pub(crate) fn at(&mut self, at: u64, event: Ev) {
+        self.order += 1;
+        self.queue.insert((at.max(self.now), self.order), event);
+    }
+
+    pub(crate) fn fail(&mut self, rule: &'static str, detail: String) {
+        let at = self.now;
+        self.tell(|| format!("VIOLATION {rule}: {detail}"));
+        self.violation.get_or_insert(Violation { rule, detail, at });
+    }
+
+    pub(crate) fn check(&mut self, seen: Result<(), super::witness::Broken>) {
+        if let Err(broken) = seen {
+            self.fail(broken.rule, broken.detail);
+        }
+    }
+
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push(format!("{:>8} {}", self.now, line()));
+        }
+    }
+
+    /// Whether faults and bad weather are over.
+    pub(crate) fn is_healed(&self) -> bool {
+        self.now >= self.schedule.heals_at
+    }
+}
