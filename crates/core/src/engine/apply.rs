@@ -148,6 +148,7 @@ impl Engine {
             Some(known) => {
                 self.delist(known);
                 self.unwatch_worker(known);
+                self.parked.remove(&known);
                 self.workers[known] = worker;
                 known
             }
@@ -163,6 +164,7 @@ impl Engine {
         self.workers[worker].status = status;
         self.workers[worker].since = self.now;
         self.workers[worker].peer.unpark();
+        self.parked.remove(&worker);
         self.enlist(worker);
         self.watch_worker(worker);
         Ok(())
@@ -190,6 +192,7 @@ impl Engine {
         self.workers.remove(worker);
         self.worker_ids.remove(&id);
         self.ahead.remove(&worker);
+        self.parked.remove(&worker);
         self.notify.remove(&worker);
         Ok(())
     }
@@ -493,7 +496,7 @@ impl Engine {
         let at = match it.status {
             WorkerStatus::Online | WorkerStatus::Draining if it.home == Home::SharedFate => return,
             WorkerStatus::Online | WorkerStatus::Draining => self.silence_ends(worker),
-            WorkerStatus::Lost | WorkerStatus::Ended => it.since + self.config.forget_after,
+            WorkerStatus::Lost | WorkerStatus::Ended => self.oblivion(worker),
         };
         self.workers[worker].timer = Some(at);
         self.timers.set(at, Timer::Contact(worker));
@@ -503,6 +506,13 @@ impl Engine {
         if let Some(at) = self.workers[worker].timer.take() {
             self.timers.clear(at, Timer::Contact(worker));
         }
+    }
+
+    /// When the first lease that a lost worker still has ends, or the worker itself is to be forgotten.
+    pub(super) fn oblivion(&self, worker: u32) -> Time {
+        let it = &self.workers[worker];
+        let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
+        leases.min().unwrap_or(it.since + self.config.forget_after)
     }
 
     /// When the first of a worker's leases ends, or the worker itself counts as lost, if it stays silent.

@@ -1,5 +1,6 @@
 //! The board: who waits for what. Classes, lanes and locks, and which lanes are open.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -218,14 +219,15 @@ impl Board {
         !rivals.any(|other| self.due(*other, now).is_some_and(|theirs| (theirs, *other) < (mine, lane)))
     }
 
-    /// How good the head of a lane is that was passed over or waited too long, and that somebody could run.
-    fn due(&self, lane: u32, now: Time) -> Option<(Rank, Time)> {
+    /// How good the claim of a lane is whose head was passed over or waited too long, and that somebody could run: the
+    /// more often it was passed over the better.
+    fn due(&self, lane: u32, now: Time) -> Option<(Reverse<u32>, Rank, Time)> {
         if self.bugs.on(Bug::TwoLockStarvation) {
             return None;
         }
         let it = &self.lanes[lane];
         let (place, queued) = it.head()?;
         let due = it.passed >= PASSED_OVER_MAX || now.since(queued.since) >= RESERVE_AFTER;
-        (due && self.classes[it.key.class].workers > 0).then_some((place.rank, queued.since))
+        (due && self.classes[it.key.class].workers > 0).then_some((Reverse(it.passed), place.rank, queued.since))
     }
 }

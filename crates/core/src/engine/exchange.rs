@@ -2,6 +2,7 @@
 
 use super::decide::Out;
 use super::event::{EndedAs, Event};
+use super::grant::Reach;
 use super::request::Answer;
 use super::run::Spent;
 use super::state::Engine;
@@ -35,6 +36,7 @@ impl Engine {
                 return Answer::Exchanged;
             }
             Arrival::New { superseded: Some(parked) } => {
+                self.parked.remove(&worker);
                 self.reply(out, (to.0, to.1, parked), Ok(ReplyBody::default()));
             }
             Arrival::New { superseded: None } | Arrival::Repeat | Arrival::Old => {}
@@ -44,7 +46,10 @@ impl Engine {
         let is_new = matches!(arrival, Arrival::New { .. });
         self.workers[worker].want = exchange.want;
         if is_new {
-            self.fill(out, worker, &mut body);
+            self.fill(out, worker, &mut body, Reach::Slots);
+            self.serve_free_slots(out);
+            self.fill(out, worker, &mut body, Reach::Ahead);
+            self.ask_back(worker);
         }
         if is_new && body.is_empty() {
             self.park(worker);
@@ -208,6 +213,7 @@ impl Engine {
     fn park(&mut self, worker: u32) {
         let until = self.now + self.interval();
         self.workers[worker].peer.park();
+        self.parked.insert(worker);
         self.workers[worker].park_until = until;
         self.timers.set(until, Timer::Parked(worker));
     }
@@ -217,6 +223,7 @@ impl Engine {
         let it = &mut self.workers[worker];
         let (id, incarnation) = (it.id, it.incarnation);
         let Some(seq) = it.peer.unpark() else { return };
+        self.parked.remove(&worker);
         self.timers.clear(self.workers[worker].park_until, Timer::Parked(worker));
         body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
         self.reply(out, (id, incarnation, seq), Ok(body));

@@ -187,6 +187,12 @@ impl Engine {
                 self.board.purge(lane, run_ix, self.now);
             }
         }
+        for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
+            let run = &self.runs[run_ix];
+            if run.step(step).status == StepStatus::Ready && run.stops(run.spec(step).condition) {
+                self.dequeue(run_ix, step);
+            }
+        }
         for lease in self.runs[run_ix].leases.clone() {
             self.stop_lease(lease);
         }

@@ -21,20 +21,14 @@ pub(super) enum Reach {
 
 impl Engine {
     /// Gives a worker what it wants and may have, in answer to its newest exchange.
-    pub(super) fn fill(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody) {
-        let mut left =
-            self.room(worker).min(self.config.grants_max.saturating_sub(body.grants.len()));
+    pub(super) fn fill(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody, reach: Reach) {
+        let mut left = self.room(worker).min(self.config.grants_max.saturating_sub(body.grants.len()));
         while left > 0 && !self.is_full(out) {
-            let Some(grant) = self.grant_one(out, worker, Reach::Ahead) else {
-                break;
-            };
+            let Some(grant) = self.grant_one(out, worker, reach) else { break };
             body.grants.push(grant);
             left -= 1;
         }
-        if self.is_full(out) {
-            self.board.stirred = true;
-        }
-        self.ask_back(worker);
+        self.board.stirred |= self.is_full(out);
     }
 
     /// How many more leases a worker may get now.
@@ -109,11 +103,11 @@ impl Engine {
         loop {
             let mut listed = self.board.classes[class].open.iter().copied();
             let (rank, lane) = listed.find(|(_, lane)| self.lane_takes(worker, *lane))?;
-            // Reservations come with time alone; a lane found closed by one is looked at again when its locks change.
+            // Claims come with time alone: where one has closed this lane, another lane may have been opened by it.
             if self.board.lanes[lane].locks.is_none() || self.board.may_take(lane, self.now) {
                 return Some((rank, lane));
             }
-            self.board.refresh(lane, self.now);
+            self.board.refresh_rivals(lane, self.now);
         }
     }
 
@@ -150,28 +144,36 @@ impl Engine {
         }
     }
 
-    /// Answers parked exchanges that have something to carry: orders first, then whatever has become ready, spread
-    /// evenly over free slots and only then ahead of them.
+    /// Answers parked exchanges that have something to carry: orders first, then whatever has become ready.
     pub(super) fn serve_parked(&mut self, out: &mut Out) {
         for worker in std::mem::take(&mut self.notify) {
-            if self.workers.get(worker).is_some_and(|it| it.peer.parked().is_some()) {
-                let body = self.orders(worker);
-                if !body.is_empty() {
-                    self.unpark(out, worker, body);
-                }
+            let body = if self.parked.contains(&worker) { self.orders(worker) } else { continue };
+            if !body.is_empty() {
+                self.unpark(out, worker, body);
             }
         }
-        if !std::mem::take(&mut self.board.stirred) {
-            return;
+        if std::mem::take(&mut self.board.stirred) {
+            self.serve_ready(out, &[Reach::Slots, Reach::Ahead]);
         }
-        let parked =
-            self.workers.iter().filter(|(_, it)| it.peer.parked().is_some() && it.want > 0);
-        let mut waiting: Vec<(u32, u32, ReplyBody)> = parked
-            .map(|(worker, it)| (it.open() * 1000 / it.slots.max(1), worker, ReplyBody::default()))
-            .collect();
+    }
+
+    /// Free slots of parked workers come before leases ahead of anybody's: what one worker hands back for another's
+    /// sake must not return to it.
+    pub(super) fn serve_free_slots(&mut self, out: &mut Out) {
+        if self.board.stirred {
+            self.serve_ready(out, &[Reach::Slots]);
+        }
+    }
+
+    /// Spreads ready steps evenly over workers whose exchange is parked, the least loaded first.
+    fn serve_ready(&mut self, out: &mut Out, reaches: &[Reach]) {
+        let parked = self.parked.iter().filter(|worker| self.room(**worker) > 0);
+        let load = |worker: u32| self.workers[worker].open() * 1000 / self.workers[worker].slots.max(1);
+        let mut waiting: Vec<(u32, u32, ReplyBody)> =
+            parked.map(|worker| (load(*worker), *worker, ReplyBody::default())).collect();
         waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));
-        for reach in [Reach::Slots, Reach::Ahead] {
-            self.spread(out, &mut waiting, reach);
+        for reach in reaches {
+            self.spread(out, &mut waiting, *reach);
         }
         for (_, worker, body) in waiting {
             if !body.grants.is_empty() && !self.config.bugs.on(Bug::SupersededPollDropsGrants) {

@@ -47,9 +47,7 @@ impl Lease {
 
     /// When it ends unless it is renewed; `contact` is when its worker was last heard under this leader.
     pub(super) fn expires(&self, contact: Time) -> Time {
-        if let Some(frozen) = self.frozen {
-            return frozen;
-        }
-        self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl
+        let end = self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl;
+        self.frozen.map_or(end, |frozen| frozen.min(end))
     }
 }

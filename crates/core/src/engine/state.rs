@@ -43,10 +43,12 @@ pub struct Engine {
     pub(super) todo: VecDeque<Todo>,
     /// Volatile: workers that hold more than they run.
     pub(super) ahead: BTreeSet<u32>,
+    /// Volatile: workers with a parked exchange.
+    pub(super) parked: BTreeSet<u32>,
     /// Volatile: workers whose parked exchange has something to carry.
     pub(super) notify: BTreeSet<u32>,
-    /// Volatile: the next worker may be given up then, while the brake is on.
-    pub(super) brake_until: Time,
+    /// Volatile: while the brake is on, when the next worker may be given up.
+    pub(super) brake_until: Option<Time>,
 }
 
 /// Something that follows from an event and has to be decided.
@@ -100,8 +102,9 @@ impl Engine {
             timers: Timers::default(),
             todo: VecDeque::new(),
             ahead: BTreeSet::new(),
+            parked: BTreeSet::new(),
             notify: BTreeSet::new(),
-            brake_until: Time::ZERO,
+            brake_until: None,
         }
     }
 
@@ -228,6 +231,14 @@ impl Engine {
         if serves && self.board.classes[class].placement.accepts(it.facts(self.own)) {
             self.board.classes[class].workers += 1;
             self.workers[worker].classes.push(class);
+            self.claims_changed(class);
+        }
+    }
+
+    /// Locks are kept only for steps that somebody could run: who that is has changed.
+    fn claims_changed(&mut self, class: u32) {
+        for lane in self.board.classes[class].lanes.clone() {
+            self.board.refresh_rivals(lane, self.now);
         }
     }
 
@@ -238,6 +249,7 @@ impl Engine {
             if self.board.classes[class].workers == 0 {
                 self.board.classes[class].empty_since = self.now;
                 self.watch_class(class);
+                self.claims_changed(class);
             }
         }
     }

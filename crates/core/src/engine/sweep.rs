@@ -43,10 +43,7 @@ impl Engine {
         self.workers[worker].timer = None;
         match self.workers[worker].status {
             WorkerStatus::Online | WorkerStatus::Draining => self.overdue_worker(out, worker),
-            WorkerStatus::Lost | WorkerStatus::Ended => {
-                let id = self.workers[worker].id;
-                self.emit(out, Event::WorkerForgotten { worker: id });
-            }
+            WorkerStatus::Lost | WorkerStatus::Ended => self.lost_long(out, worker),
         }
     }
 
@@ -55,17 +52,12 @@ impl Engine {
             return self.watch_worker(worker);
         }
         if self.is_braked(out) {
-            let again = self.brake_until;
+            let again = self.brake_until.unwrap_or(self.now + BRAKE_PACE);
             self.workers[worker].timer = Some(again);
             return self.timers.set(again, Timer::Contact(worker));
         }
+        self.end_expired(out, worker);
         let (id, contact) = (self.workers[worker].id, self.workers[worker].contact);
-        let mut leases = self.workers[worker].leases.clone();
-        leases.retain(|lease| self.leases[*lease].expires(contact) <= self.now);
-        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
-        for lease in leases {
-            self.end(out, lease, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
-        }
         if contact + self.ttl <= self.now {
             self.emit(out, Event::WorkerLost { worker: id });
         } else {
@@ -73,8 +65,29 @@ impl Engine {
         }
     }
 
+    /// A lease that was granted after its worker was last heard outlives the worker's loss.
+    fn lost_long(&mut self, out: &mut Out, worker: u32) {
+        self.end_expired(out, worker);
+        if self.oblivion(worker) > self.now {
+            return self.watch_worker(worker);
+        }
+        let id = self.workers[worker].id;
+        self.emit(out, Event::WorkerForgotten { worker: id });
+    }
+
+    fn end_expired(&mut self, out: &mut Out, worker: u32) {
+        let contact = self.workers[worker].contact;
+        let mut leases = self.workers[worker].leases.clone();
+        leases.retain(|lease| self.leases[*lease].expires(contact) <= self.now);
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        for lease in leases {
+            self.end(out, lease, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
+        }
+    }
+
     /// Where most of many workers fall silent at once, the fault is more likely the leader's or the network's than
-    /// theirs: they are given up one by one, so that a passing fault does not hand out everything again.
+    /// theirs: they are given up one by one, so that a passing fault does not hand out everything again. The brake is
+    /// on until nobody is late.
     fn is_braked(&mut self, out: &mut Out) -> bool {
         let live = self.workers.iter().filter(|(_, it)| it.is_live() && it.leases_expire());
         let (mut of, mut late) = (0_u32, 0_u32);
@@ -82,16 +95,16 @@ impl Engine {
             of += 1;
             late += u32::from(it.contact + self.ttl <= self.now);
         }
-        if (late as usize) < BRAKE_WORKERS || late * 2 <= of {
-            return false;
+        if late == 0 {
+            self.brake_until = None;
         }
-        if self.now < self.brake_until {
-            return true;
+        match self.brake_until {
+            None if (late as usize) < BRAKE_WORKERS || late * 2 <= of => return false,
+            None => self.emit(out, Event::Braked { late, of }),
+            Some(until) if self.now < until => return true,
+            Some(_) => {}
         }
-        if self.brake_until + self.ttl < self.now {
-            self.emit(out, Event::Braked { late, of });
-        }
-        self.brake_until = self.now + BRAKE_PACE;
+        self.brake_until = Some(self.now + BRAKE_PACE);
         false
     }
 
@@ -100,7 +113,8 @@ impl Engine {
             |it: &super::worker::Worker| it.peer.parked().is_some() && it.park_until <= self.now;
         if self.workers.get(worker).is_some_and(due) {
             let mut body = ReplyBody::default();
-            self.fill(out, worker, &mut body);
+            self.fill(out, worker, &mut body, super::grant::Reach::Ahead);
+            self.ask_back(worker);
             self.unpark(out, worker, body);
         }
     }

@@ -88,8 +88,7 @@ fn a_capable_worker_that_comes_too_late_does_not_revive_the_step() {
 #[test]
 fn a_capable_worker_that_comes_in_time_runs_the_step() {
     let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
-    let patient =
-        StepSpec { wait_for_worker: Span::mins(20), ..StepSpec::requiring(["windows"]) };
+    let patient = StepSpec { wait_for_worker: Span::mins(20), ..StepSpec::requiring(["windows"]) };
     crew.submit("ship", |plan| plan.step("sign", patient, []));
     crew.pass(Span::mins(19));
     crew.join("late", 1, ["windows"]);
@@ -116,10 +115,11 @@ fn the_wait_for_a_worker_begins_anew_when_the_last_capable_one_is_lost() {
 
 #[test]
 fn a_step_without_requirement_goes_to_anyone_and_custom_labels_count() {
-    let mut crew = Crew::new()
-        .leader("boss", 1, [])
-        .worker("alpha", 1, ["High-Memory"])
-        .worker("beta", 1, ["gpu"]);
+    let mut crew = Crew::new().leader("boss", 1, []).worker("alpha", 1, ["High-Memory"]).worker(
+        "beta",
+        1,
+        ["gpu"],
+    );
     crew.submit("ship", |plan| {
         plan.step("train", StepSpec::requiring(["GPU"]), []);
         plan.step("link", StepSpec::requiring(["high-memory"]), []);

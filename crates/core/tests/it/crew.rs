@@ -93,8 +93,7 @@ impl Crew {
 
     /// A worker joins and asks for work at once.
     pub(crate) fn join<const N: usize>(&mut self, name: &str, slots: u32, labels: [&str; N]) {
-        self.join_at(name, slots, labels, Home::Apart)
-            .expect("the worker may join");
+        self.join_at(name, slots, labels, Home::Apart).expect("the worker may join");
     }
 
     /// A worker joins, or is refused.
@@ -113,8 +112,7 @@ impl Crew {
     /// The worker's process starts again, with what it could not report before.
     pub(crate) fn restart(&mut self, name: &str) {
         let mate = self.mates[name].next_life();
-        self.register(name, mate)
-            .expect("a restarted worker takes over");
+        self.register(name, mate).expect("a restarted worker takes over");
     }
 
     fn register(&mut self, key: &str, mate: Mate) -> Result<(), Refusal> {
@@ -159,8 +157,7 @@ impl Crew {
 
     /// A run with everything that can be said about it.
     pub(crate) fn submit_whole(&mut self, run: &str, submit: Submit) -> Answer {
-        self.runs
-            .push((run.to_owned(), submit.run, submit.plan.clone()));
+        self.runs.push((run.to_owned(), submit.run, submit.plan.clone()));
         let answer = self.ask(Request::Submit(submit));
         self.pump();
         answer

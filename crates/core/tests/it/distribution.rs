@@ -17,10 +17,7 @@ fn ten_steps(plan: &mut Sketch) {
 
 #[test]
 fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
-    let mut crew = Crew::new()
-        .leader("boss", 2, [])
-        .worker("alpha", 2, [])
-        .worker("beta", 2, []);
+    let mut crew = Crew::new().leader("boss", 2, []).worker("alpha", 2, []).worker("beta", 2, []);
     crew.submit("ship", ten_steps);
     for worker in ["boss", "alpha", "beta"] {
         assert_eq!(crew.running(worker).len(), 2, "{worker} has its share");
@@ -66,18 +63,13 @@ fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
 
 #[test]
 fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
-    let mut crew = Crew::new()
-        .worker("alpha", 1, ["build"])
-        .worker("beta", 1, ["test"]);
+    let mut crew = Crew::new().worker("alpha", 1, ["build"]).worker("beta", 1, ["test"]);
     crew.submit("ship", |plan| {
         plan.step("build", windlass_core::plan::StepSpec::requiring(["build"]), []);
         plan.step("test", windlass_core::plan::StepSpec::requiring(["test"]), ["build"]);
     });
     crew.cut("alpha");
-    let outcome = Outcome {
-        output: Output::Inline("version=3".into()),
-        ..Outcome::exit(0)
-    };
+    let outcome = Outcome { output: Output::Inline("version=3".into()), ..Outcome::exit(0) };
     crew.finish("alpha", "build", outcome);
     assert_eq!(crew.status("test"), StepStatus::Waiting);
     assert!(crew.running("beta").is_empty());

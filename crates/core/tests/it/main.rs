@@ -1,15 +1,19 @@
 //! Stories of the engine and the session: who does what, and what happens when something goes wrong.
 
 mod capabilities;
+mod cascade;
 mod crew;
 mod distribution;
+mod endings;
 mod leadership;
 mod lock_order;
 mod locks;
 mod mate;
 mod matrix;
 mod messages;
+mod plan_checks;
 mod resilience;
 mod restarts;
+mod retries;
 mod scheduling;
 mod sketch;

@@ -22,10 +22,11 @@ fn one_machine() -> Crew {
 }
 
 fn three_machines() -> Crew {
-    let mut crew = Crew::new()
-        .worker("tux", 2, ["linux"])
-        .worker("mac", 2, ["macos"])
-        .worker("win", 2, ["windows"]);
+    let mut crew = Crew::new().worker("tux", 2, ["linux"]).worker("mac", 2, ["macos"]).worker(
+        "win",
+        2,
+        ["windows"],
+    );
     crew.submit("ship", three_systems);
     crew
 }

@@ -145,7 +145,7 @@ fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_hist
     assert_eq!(crew.running("beta"), ["build"]);
     crew.mate("alpha").cut = false;
     let exchange = crew.send("alpha");
-    assert_eq!(exchange.finished, [report.clone()]);
+    assert_eq!(exchange.finished, std::slice::from_ref(&report));
     let verdicts = body(&crew.arrive(&exchange)).verdicts;
     assert_eq!(verdicts, [(report.lease.fence, Verdict::Stale)]);
     assert_eq!(crew.status("build"), StepStatus::Running);
@@ -191,7 +191,7 @@ fn a_new_leader_accepts_again_what_the_old_one_accepted() {
     crew.arrive(&exchange);
     crew.take_over();
     let exchange = crew.send("alpha");
-    assert_eq!(exchange.finished, [report.clone()], "it never saw the verdict");
+    assert_eq!(exchange.finished, std::slice::from_ref(&report), "it never saw the verdict");
     let reply = body(&crew.arrive(&exchange));
     assert_eq!(reply.verdicts, [(report.lease.fence, Verdict::Accepted)]);
     assert_eq!(reply.grants.len(), 1, "and `test` is sent again");

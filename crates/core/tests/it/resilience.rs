@@ -222,7 +222,9 @@ fn many_workers_that_vanish_at_once_are_given_up_one_by_one() {
         crew.join(name, 1, []);
     }
     crew.pass(Span::secs(30));
-    names.iter().for_each(|name| crew.cut(name));
+    for name in names {
+        crew.cut(name);
+    }
     let lost = |crew: &Crew| {
         let ids = crew.mates.values().map(|mate| mate.id);
         ids.filter(|id| crew.engine.worker_status(*id) == Some(WorkerStatus::Lost)).count()
@@ -233,7 +235,9 @@ fn many_workers_that_vanish_at_once_are_given_up_one_by_one() {
     assert_eq!(lost(&crew), 2);
     let braked = crew.journal.iter().filter(|event| matches!(event, Event::Braked { .. }));
     assert_eq!(braked.cloned().collect::<Vec<_>>(), [Event::Braked { late: 7, of: 7 }]);
-    names.iter().for_each(|name| crew.heal(name));
+    for name in names {
+        crew.heal(name);
+    }
     crew.pass(Span::mins(1));
     assert_eq!(lost(&crew), 0, "the fault has passed, and most were never given up");
     assert!(crew.journal.iter().filter(|it| matches!(it, Event::WorkerLost { .. })).count() <= 3);
@@ -245,7 +249,9 @@ fn few_workers_that_vanish_are_given_up_together() {
     for name in ["a", "b", "c", "d", "e", "f", "g"] {
         crew.join(name, 1, []);
     }
-    ["a", "b", "c"].iter().for_each(|name| crew.cut(name));
+    for name in ["a", "b", "c"] {
+        crew.cut(name);
+    }
     crew.pass(TTL);
     let lost = crew.journal.iter().filter(|event| matches!(event, Event::WorkerLost { .. }));
     assert_eq!(lost.count(), 3);

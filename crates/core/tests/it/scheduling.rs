@@ -8,7 +8,7 @@ use windlass_core::time::Span;
 use crate::crew::Crew;
 
 fn urgent(priority: i32) -> StepSpec {
-    // With a lock of its own each is granted when a slot is free, never ahead.
+    // With a limit per worker a step is granted when a slot is free, never ahead.
     StepSpec { priority, per_worker: Some(9), ..StepSpec::default() }
 }
 
@@ -52,28 +52,27 @@ fn a_minute_of_waiting_is_worth_one_point_of_priority() {
 fn what_most_hangs_on_goes_first() {
     let mut crew = Crew::new();
     crew.submit("ship", |plan| {
-        plan.plain("leaf", []);
-        plan.plain("trunk", []);
-        plan.plain("branch", ["trunk"]);
-        plan.plain("twig", ["branch"]);
+        plan.step("leaf", urgent(0), []);
+        plan.step("trunk", urgent(0), []);
+        plan.step("branch", urgent(0), ["trunk"]);
+        plan.step("twig", urgent(0), ["branch"]);
     });
     crew.join("alpha", 1, []);
-    assert_eq!(order(&mut crew, "alpha"), ["trunk", "branch", "twig", "leaf"]);
+    assert_eq!(order(&mut crew, "alpha"), ["trunk", "branch", "leaf", "twig"]);
 }
 
 #[test]
 fn a_worker_that_can_do_more_does_first_what_fewer_others_can() {
     let mut crew = Crew::new();
-    crew.submit("ship", |plan| {
-        plan.plain("any", []);
-        plan.step("gpu", StepSpec::requiring(["gpu"]), []);
-    });
-    let gpu = StepSpec::requiring(["gpu"]);
-    assert!(gpu.may_lease_ahead());
     crew.join("beta", 1, []);
-    crew.cut("beta");
+    crew.submit("busy", |plan| plan.step("busy", urgent(0), []));
+    crew.submit("ship", |plan| {
+        plan.step("any", urgent(0), []);
+        let placement = StepSpec::requiring(["gpu"]).placement;
+        plan.step("gpu", StepSpec { placement, ..urgent(0) }, []);
+    });
     crew.join("alpha", 1, ["gpu"]);
-    assert_eq!(crew.running("alpha"), ["gpu"]);
+    assert_eq!(crew.running("alpha"), ["gpu"], "beta can do the other one");
 }
 
 #[test]
@@ -116,7 +115,15 @@ fn an_idle_worker_gets_what_another_holds_ahead() {
     crew.pass(Span::secs(6));
     assert_eq!(crew.running("beta"), ["b"]);
     assert_eq!(crew.running("alpha"), ["a"]);
-    insta::assert_snapshot!(crew.text(), @"");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 3
+    worker alpha w1 i1 online 1 of 1 slots
+    worker beta w2 i1 online 1 of 1 slots
+    run 1 ship running
+      a running f1 on alpha s1
+      b running attempt 1 delivery 2 losses 0 f3 on beta s1
+      f2 Reported
+    ");
 }
 
 #[test]

@@ -15,17 +15,9 @@ pub(crate) struct Sketch {
 impl Sketch {
     /// Draws the plan of the pipeline called `pipeline` and freezes it.
     pub(crate) fn draw(pipeline: &str, draw: impl FnOnce(&mut Self)) -> Arc<Plan> {
-        let mut sketch = Self {
-            builder: PlanBuilder::new(pipeline),
-            nodes: BTreeMap::new(),
-        };
+        let mut sketch = Self { builder: PlanBuilder::new(pipeline), nodes: BTreeMap::new() };
         draw(&mut sketch);
-        Arc::new(
-            sketch
-                .builder
-                .build()
-                .expect("the plan of a story is sound"),
-        )
+        Arc::new(sketch.builder.build().expect("the plan of a story is sound"))
     }
 
     /// A step and what it needs.
@@ -66,9 +58,7 @@ impl Sketch {
     pub(crate) fn chain(&mut self, name: &str, length: u32) {
         let mut last = None;
         for at in 0..length {
-            let step = self
-                .builder
-                .step(&format!("{name}{at}"), StepSpec::default());
+            let step = self.builder.step(&format!("{name}{at}"), StepSpec::default());
             if let Some(last) = last {
                 self.builder.needs(step, last);
             }

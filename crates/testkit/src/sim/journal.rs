@@ -97,7 +97,12 @@ impl World<'_> {
     /// Sends an operation to the store; its effect and its answer take their time.
     pub(crate) fn ask_store(&mut self, leader: usize, op: StoreOp) {
         let slow = self.journal.ills.iter().any(|ill| matches!(ill, FaultKind::JournalSlow));
-        let delay = if slow { self.rng.range(300, 2_500) } else { self.rng.range(1, 4) };
+        let straggles = !self.is_healed() && self.rng.chance(self.schedule.weather.straggle_per_mille / 6);
+        let delay = match (slow, straggles) {
+            (_, true) => self.rng.range(3_000, 9_000),
+            (true, false) => self.rng.range(300, 2_500),
+            (false, false) => self.rng.range(1, 4),
+        };
         let life = self.leaders[leader].life;
         self.at(self.now + delay, Ev::StoreApply(leader, life, op));
     }
@@ -148,6 +153,7 @@ impl World<'_> {
             || (self.bugs.on(Bug::NoTermCheckOnSweep) && append.sweep);
         let behind = append.after != self.journal.records.len();
         if (append.term != self.journal.term || behind) && !unfenced {
+            self.marks.hit("append refused: the term had passed");
             return StoreResult::Stale;
         }
         for (at, event) in append.events {

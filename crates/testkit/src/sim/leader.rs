@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use windlass_core::engine::{Answer, Config, Decision, Engine, Event, Request};
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::planted::Bug;
-use windlass_core::session::Home;
+use windlass_core::session::{Home, Reply};
 use windlass_core::time::{Span, Time};
 
 use super::client::ClientAnswer;
@@ -179,10 +179,7 @@ impl World<'_> {
                 }
             }
             StoreResult::Appended(batch) => self.batch_durable(leader, batch),
-            StoreResult::Stale => {
-                self.marks.hit("append refused: the term had passed");
-                self.steps_down(leader, "its term has passed");
-            }
+            StoreResult::Stale => self.steps_down(leader, "its term has passed"),
             StoreResult::Failed(FailedOp::Append(_)) => self.append_failed(leader),
             StoreResult::Failed(FailedOp::Campaign) => self.leaders[leader].asking = false,
             StoreResult::Failed(FailedOp::Renew) => {
@@ -301,6 +298,7 @@ impl World<'_> {
         let mut out: Vec<(To, Answered)> = Vec::new();
         for reply in decision.replies {
             let worker = usize::try_from(reply.worker.0).expect("workers are few");
+            self.mark_reply(from, worker, &reply);
             out.push((To::Worker(worker), Answered::Down(Down::Reply(reply))));
         }
         if let Some(to) = from {
@@ -330,6 +328,17 @@ impl World<'_> {
         }
         if !lead.busy {
             self.append_first(leader);
+        }
+    }
+
+    fn mark_reply(&mut self, from: Option<To>, worker: usize, reply: &Reply) {
+        let Ok(body) = &reply.body else { return };
+        let asked = matches!(from, Some(To::Worker(asker)) if asker == worker);
+        if !asked && !(body.stops.is_empty() && body.take_back.is_empty()) {
+            self.marks.hit("backlog of orders carried by a parked exchange");
+        }
+        if body.verdicts.iter().any(|(fence, _)| self.witness.is_accepted(*fence)) {
+            self.marks.hit("repeated report answered again");
         }
     }
 

@@ -140,7 +140,8 @@ impl<'a> World<'a> {
             }
             if at > self.schedule.heals_at + LIVENESS_BOUND || events > EVENTS_MAX {
                 let stuck = self.witness.unfinished();
-                self.fail("L1 liveness", format!("not ended long after the last fault: {stuck}"));
+                let why = self.why_stuck();
+                self.fail("L1 liveness", format!("not ended long after the last fault: {stuck}; {why}"));
                 break;
             }
         }
@@ -155,6 +156,17 @@ impl<'a> World<'a> {
             journalled: self.journal.records.len() as u64,
             story: self.story.unwrap_or_default(),
         }
+    }
+
+    /// What the leading engine has to say about the first step that is open.
+    fn why_stuck(&self) -> String {
+        let engine = self.leaders.iter().find_map(LeaderNode::settled_engine);
+        let open = self.witness.open_steps();
+        let tell = |engine: &windlass_core::engine::Engine| {
+            let whys = open.iter().filter_map(|(run, step)| engine.why(*run, *step));
+            whys.map(|why| format!("{why:?}")).take(3).collect::<Vec<_>>().join(" | ")
+        };
+        engine.map_or_else(|| "nobody leads".to_owned(), tell)
     }
 
     fn dispatch(&mut self, event: Ev) {

@@ -138,13 +138,12 @@ impl RunBook {
         if !self.plan.is_join(node) {
             return self.step(node).status;
         }
-        let cells = self.plan.needs(node).iter().map(|edge| edge.step());
         let mut failed = false;
-        for cell in cells {
-            if !self.status(cell).is_terminal() {
+        for edge in self.plan.needs(node) {
+            if !self.status(edge.step()).is_terminal() {
                 return StepStatus::Waiting;
             }
-            failed |= self.fails(cell);
+            failed |= edge.is_required() && self.fails(edge.step());
         }
         if failed { StepStatus::Blocked } else { StepStatus::Succeeded }
     }

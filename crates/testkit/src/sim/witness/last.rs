@@ -1,14 +1,27 @@
 //! What must be true when everything is over.
 
 use windlass_core::engine::Engine;
+use windlass_core::id::{RunId, StepIx};
 use windlass_core::outcome::{RunStatus, StepStatus};
 
 use super::books::{Broken, Witness, must};
+use crate::sim::leader::LeaderNode;
 use crate::sim::world::World;
 
 impl Witness {
     pub(crate) fn all_ended(&self) -> bool {
         self.runs.len() == self.expected_runs && self.runs.values().all(|run| run.status.is_terminal())
+    }
+
+    /// Every step that has not ended, the ready ones first.
+    pub(crate) fn open_steps(&self) -> Vec<(RunId, StepIx)> {
+        let mut open = Vec::new();
+        for (id, run) in &self.runs {
+            let steps = run.plan.nodes().filter(|node| !run.plan.is_join(*node));
+            open.extend(steps.filter(|step| !run.status(*step).is_terminal()).map(|step| (*id, step)));
+        }
+        open.sort_by_key(|(run, step)| !self.runs[run].needs_met(*step));
+        open
     }
 
     /// What keeps the schedule from being over.
@@ -63,7 +76,8 @@ impl World<'_> {
         let Some(replayed) = self.rebuild() else { return };
         let agreed = self.witness.agrees(&replayed);
         self.check(agreed);
-        let live = self.leaders.iter().find_map(|leader| leader.settled_engine());
+        let engines = self.leaders.iter().filter_map(LeaderNode::settled_engine);
+        let live = engines.max_by_key(|engine| engine.term());
         let Some(live) = live else { return };
         let (broken, same) = (live.check(), live.snapshot() == replayed.snapshot());
         if !same {

@@ -1,0 +1,164 @@
+//! What is wrong with a plan is said before anything runs, all at once.
+
+use windlass_core::plan::{
+    CELLS_MAX, Condition, LockOrder, LockUse, NAME_MAX, OnFailure, OnLostContact, Pin, Plan,
+    PlanBuilder, PlanError, Retry, RetryOn, STEPS_MAX, StepSpec,
+};
+use windlass_core::time::Span;
+
+fn problems(draw: impl FnOnce(&mut PlanBuilder)) -> Vec<PlanError> {
+    let mut plan = PlanBuilder::new("ship");
+    draw(&mut plan);
+    plan.build().expect_err("there is something wrong with it")
+}
+
+fn plan_of(spec: StepSpec) -> Plan {
+    let mut plan = PlanBuilder::new("ship");
+    let build = plan.step_with("build", spec, "cargo build");
+    let test = plan.matrix("test", [("linux".to_owned(), StepSpec::requiring(["linux"]))]);
+    plan.needs(test, build);
+    plan.lock_slots("farm", 2);
+    plan.build().expect("the plan is sound")
+}
+
+#[test]
+fn needs_that_run_in_a_circle_are_told_as_a_path() {
+    let found = problems(|plan| {
+        let steps = ["entry", "a", "b", "c"].map(|name| plan.step(name, StepSpec::default()));
+        plan.needs(steps[1], steps[3]);
+        plan.needs(steps[2], steps[1]);
+        plan.needs(steps[3], steps[2]);
+        plan.needs(steps[1], steps[0]);
+    });
+    let path = ["a", "c", "b", "a"].map(str::to_owned).to_vec();
+    assert_eq!(found, [PlanError::Cycle(path)]);
+    assert_eq!(found[0].to_string(), "needs run in a circle: a needs c needs b needs a");
+}
+
+#[test]
+fn every_other_problem_is_told_at_once() {
+    let found = problems(|plan| {
+        let own = plan.step("own", StepSpec::default());
+        plan.needs(own, own);
+        let twice = plan.step("twice", StepSpec::default());
+        plan.step("twice", StepSpec::locking(["db", "db"]));
+        plan.needs(twice, own);
+        plan.needs_optional(twice, own);
+        plan.step("9lives", StepSpec { per_worker: Some(0), ..StepSpec::default() });
+        plan.matrix("empty", []);
+        plan.lock_slots("none", 0);
+    });
+    let text: Vec<String> = found.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(text.join("\n"), @r"
+    `twice` takes the lock `db` twice
+    `9lives` may run zero times per worker: leave `per_worker` out or make it at least 1
+    the matrix `empty` has no cells
+    the lock `none` has no slots
+    two steps are called `twice`
+    `9lives` is no name: use 1 to 128 letters, digits, `_`, `-`, `.`, beginning with a letter or `_`; a cell may have any printable text in its brackets
+    `own` needs itself
+    `twice` needs `own` twice
+    ");
+}
+
+#[test]
+fn a_plan_without_steps_is_none() {
+    assert_eq!(problems(|_| {}), [PlanError::Empty]);
+}
+
+#[test]
+fn plans_have_bounds() {
+    let cells = |count: usize| (0..count).map(|at| (at.to_string(), StepSpec::default()));
+    let found = problems(|plan| {
+        plan.matrix("wide", cells(CELLS_MAX + 1));
+    });
+    let too_many = PlanError::TooManyCells { name: "wide".to_owned(), cells: CELLS_MAX + 1 };
+    assert_eq!(found, [too_many]);
+    let long = "x".repeat(NAME_MAX + 1);
+    let found = problems(|plan| {
+        plan.step(&long, StepSpec::default());
+    });
+    assert_eq!(found, [PlanError::BadName(long)]);
+    let found = problems(|plan| {
+        for at in 0..=STEPS_MAX {
+            plan.step(&format!("s{at}"), StepSpec::default());
+        }
+    });
+    assert_eq!(found, [PlanError::TooManySteps(STEPS_MAX + 1)]);
+}
+
+#[test]
+fn a_cell_may_be_called_anything_printable() {
+    let mut plan = PlanBuilder::new("ship");
+    let cell = "os=linux, db=\"postgres 17\"".to_owned();
+    plan.matrix("test", [(cell, StepSpec::default())]);
+    let plan = plan.build().expect("the plan is sound");
+    assert!(plan.find("test[os=linux, db=\"postgres 17\"]").is_some());
+}
+
+#[test]
+fn a_fingerprint_is_the_same_for_ever() {
+    let hash = plan_of(StepSpec::default()).fingerprint().to_string();
+    assert_eq!(hash, "6b62254fbc184f6e4cf2e0af4bafaf9ad220eaa67535164615abd9eb13a270ac");
+    assert_eq!(hash, plan_of(StepSpec::default()).fingerprint().to_string());
+}
+
+#[test]
+fn a_fingerprint_changes_with_every_field() {
+    let plain = StepSpec::default;
+    let retry = |retry: Retry| StepSpec { retry, ..plain() };
+    let lock = |order| StepSpec { locks: vec![LockUse { name: "db".into(), order }], ..plain() };
+    let mut pinned = plain();
+    pinned.placement.pin = Pin::Leader;
+    let (mut allowed, mut denied) = (plain(), plain());
+    allowed.placement.allow.push("alpha".into());
+    denied.placement.deny.push("alpha".into());
+    let specs = [
+        plain(),
+        StepSpec::requiring(["docker"]),
+        pinned,
+        allowed,
+        denied,
+        lock(LockOrder::Fifo),
+        lock(LockOrder::NewestFirst),
+        lock(LockOrder::CancelOlder),
+        retry(Retry::times(1)),
+        retry(Retry { wait_min: Span::secs(2), ..Retry::default() }),
+        retry(Retry { wait_max: Span::secs(2), ..Retry::default() }),
+        retry(Retry { on: vec![RetryOn::Failed], ..Retry::default() }),
+        retry(Retry { on: vec![RetryOn::Exit(1)], ..Retry::default() }),
+        retry(Retry { elsewhere: true, ..Retry::default() }),
+        retry(Retry { lost: 1, ..Retry::default() }),
+        StepSpec { timeout: Some(Span::secs(1)), ..plain() },
+        StepSpec { kill_grace: Span::secs(1), ..plain() },
+        StepSpec { priority: 1, ..plain() },
+        StepSpec { condition: Condition::Failure, ..plain() },
+        StepSpec { condition: Condition::Always, ..plain() },
+        StepSpec { on_failure: OnFailure::Ignore, ..plain() },
+        StepSpec { per_worker: Some(1), ..plain() },
+        StepSpec { wait_for_worker: Span::secs(1), ..plain() },
+        StepSpec { wait_for_lock: Span::secs(1), ..plain() },
+        StepSpec { on_lost_contact: OnLostContact::Stop, ..plain() },
+    ];
+    let mut hashes: Vec<_> = specs.map(|spec| plan_of(spec).fingerprint()).to_vec();
+    let count = hashes.len();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), count);
+}
+
+#[test]
+fn a_fingerprint_does_not_depend_on_the_order_of_locks_and_names() {
+    let mut one = StepSpec::locking(["a", "b"]);
+    let mut other = StepSpec::locking(["b", "a"]);
+    one.placement.allow = vec!["x".into(), "y".into()];
+    other.placement.allow = vec!["y".into(), "x".into()];
+    assert_eq!(plan_of(one).fingerprint(), plan_of(other).fingerprint());
+}
+
+#[test]
+fn a_lock_of_the_pipeline_alone_has_its_name() {
+    let plan = plan_of(StepSpec::locking(["./db"]));
+    let locks = plan.specs().iter().flat_map(|spec| &spec.locks);
+    assert_eq!(locks.map(|lock| &*lock.name).collect::<Vec<_>>(), ["ship/db"]);
+}

@@ -1,0 +1,245 @@
+//! Attempts: how often, when, where, and what a worker that does not end an attempt comes to.
+
+use windlass_core::engine::{RunOptions, Unplaceable, Why};
+use windlass_core::outcome::{
+    INLINE_OUTPUT_MAX, Outcome, OutcomeKind, Output, RunStatus, StepStatus,
+};
+use windlass_core::plan::{Retry, RetryOn, StepSpec};
+use windlass_core::session::{StopHow, StopReason};
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+fn retrying(retry: Retry) -> StepSpec {
+    StepSpec { retry, ..StepSpec::default() }
+}
+
+fn elsewhere() -> StepSpec {
+    retrying(Retry { elsewhere: true, ..Retry::times(1) })
+}
+
+#[test]
+fn waits_between_attempts_grow_within_their_bounds_and_then_the_step_fails() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let retry = Retry { wait_min: Span::secs(4), wait_max: Span::secs(10), ..Retry::times(3) };
+    crew.submit("ship", |plan| plan.step("flaky", retrying(retry), []));
+    for (attempt, shortest, longest) in [(2, 2, 4), (3, 4, 8), (4, 5, 10)] {
+        crew.finish("alpha", "flaky", Outcome::exit(1));
+        let Why::BackingOff { until, attempt: next } = crew.why("flaky") else {
+            panic!("it backs off: {:?}", crew.why("flaky"));
+        };
+        assert_eq!(next, attempt);
+        let wait = until.since(crew.now);
+        assert!((Span::secs(shortest)..=Span::secs(longest)).contains(&wait), "{wait}");
+        crew.pass(wait.less(Span::millis(1)));
+        assert_eq!(crew.status("flaky"), StepStatus::Waiting);
+        crew.pass(Span::millis(1));
+        assert_eq!(crew.running("alpha"), ["flaky"]);
+    }
+    crew.finish("alpha", "flaky", Outcome::exit(1));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 4
+    worker alpha w1 i1 online 0 of 1 slots
+    run 1 ship failed
+      flaky failed attempt 4 delivery 1 losses 0
+      f1 Reported
+      f2 Reported
+      f3 Reported
+    ");
+}
+
+#[test]
+fn only_the_named_failures_are_tried_again() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    let on = |on: Vec<RetryOn>| retrying(Retry { on, ..Retry::times(5) });
+    let options = RunOptions { keep_going: true, ..RunOptions::default() };
+    crew.submit_with("ship", options, |plan| {
+        plan.step("right-code", on(vec![RetryOn::Exit(75)]), []);
+        plan.step("wrong-code", on(vec![RetryOn::Exit(75)]), []);
+        plan.step("timeout", on(vec![RetryOn::TimedOut]), []);
+        plan.step("not-timeout", on(vec![RetryOn::Failed]), []);
+    });
+    crew.finish("alpha", "right-code", Outcome::exit(75));
+    crew.finish("alpha", "wrong-code", Outcome::exit(1));
+    crew.finish("alpha", "timeout", Outcome::plain(OutcomeKind::TimedOut));
+    crew.finish("alpha", "not-timeout", Outcome::plain(OutcomeKind::TimedOut));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 4
+    worker alpha w1 i1 online 0 of 4 slots
+    run 1 ship running
+      right-code waiting attempt 2 delivery 0 losses 0
+      wrong-code failed
+      timeout waiting attempt 2 delivery 0 losses 0
+      not-timeout timed_out
+      f1 Reported
+      f3 Reported
+    ");
+}
+
+#[test]
+fn a_lost_worker_costs_a_delivery_and_a_failure_an_attempt() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.step("flaky", retrying(Retry::times(1)), []));
+    crew.kill("alpha");
+    crew.guard_ended("alpha");
+    crew.restart("alpha");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i2 online 1 of 1 slots
+    run 1 ship running
+      flaky running attempt 1 delivery 2 losses 1 f2 on alpha s1
+      f1 GivenUp
+    ");
+    crew.finish("alpha", "flaky", Outcome::exit(1));
+    crew.pass(Span::secs(1));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 3
+    worker alpha w1 i2 online 1 of 1 slots
+    run 1 ship running
+      flaky running attempt 2 delivery 1 losses 0 f3 on alpha s4
+      f1 GivenUp
+      f2 Reported
+    ");
+}
+
+#[test]
+fn no_attempt_follows_once_the_run_has_failed() {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("ship", |plan| {
+        plan.step("flaky", retrying(Retry::times(5)), []);
+        plan.plain("bad", []);
+    });
+    crew.finish("alpha", "flaky", Outcome::exit(1));
+    assert_eq!(crew.status("flaky"), StepStatus::Waiting);
+    crew.finish("alpha", "bad", Outcome::exit(1));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 0 of 2 slots
+    run 1 ship failed
+      flaky cancelled attempt 2 delivery 0 losses 0 because of bad
+      bad failed
+      f1 Reported
+    ");
+}
+
+#[test]
+fn a_timeout_that_the_worker_reports_ends_the_step() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let brief = StepSpec { timeout: Some(Span::mins(1)), ..StepSpec::default() };
+    crew.submit("ship", |plan| {
+        plan.step("slow", brief, []);
+        plan.plain("after", ["slow"]);
+    });
+    crew.pass(Span::mins(1));
+    crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::TimedOut));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 1
+    worker alpha w1 i1 online 0 of 1 slots
+    run 1 ship failed
+      slow timed_out
+      after blocked because of slow
+    ");
+}
+
+#[test]
+fn a_worker_that_does_not_end_an_overdue_step_is_told_and_then_not_renewed() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let brief = StepSpec {
+        timeout: Some(Span::mins(1)),
+        kill_grace: Span::secs(10),
+        ..StepSpec::locking(["db"])
+    };
+    crew.submit("ship", |plan| plan.step("slow", brief, []));
+    crew.pass(Span::secs(60 + 10 + 15).less(Span::millis(1)));
+    assert_eq!(crew.mates["alpha"].stops, [], "ending it is the worker's duty");
+    crew.pass(Span::millis(1));
+    let stop = crew.mates["alpha"].stops[0];
+    assert_eq!((stop.how, stop.why), (StopHow::Term, StopReason::Overdue));
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 1
+    worker alpha w1 i1 online 1 of 1 slots
+    run 1 ship running
+      slow running f1 on alpha s1 stop Term overdue
+    lock db 1 of 1 f1
+    ");
+    crew.pass(TTL.less(Span::millis(1)));
+    assert_eq!(crew.status("slow"), StepStatus::Running, "the lease and the lock end by expiry");
+    crew.pass(Span::millis(1));
+    assert_eq!(crew.status("slow"), StepStatus::TimedOut);
+    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 1
+    worker alpha w1 i1 online 0 of 1 slots
+    run 1 ship failed
+      slow timed_out
+      f1 GivenUp
+    ");
+}
+
+#[test]
+fn an_output_that_is_too_large_fails_the_step() {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    let options = RunOptions { keep_going: true, ..RunOptions::default() };
+    crew.submit_with("ship", options, |plan| plan.plains(["fits", "too-large"]));
+    let output = |size: usize| Outcome {
+        output: Output::Inline("x".repeat(size).into()),
+        ..Outcome::exit(0)
+    };
+    crew.finish("alpha", "fits", output(INLINE_OUTPUT_MAX));
+    crew.finish("alpha", "too-large", output(INLINE_OUTPUT_MAX + 1));
+    assert_eq!(crew.status("fits"), StepStatus::Succeeded);
+    assert_eq!(crew.status("too-large"), StepStatus::Failed);
+    let (run, step) = crew.find("too-large");
+    assert_eq!(crew.engine.output(run, step), None);
+}
+
+#[test]
+fn a_step_that_avoids_a_worker_survives_that_the_worker_is_forgotten() {
+    let mut crew = Crew::new().worker("alpha", 1, ["gpu"]);
+    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    let patient =
+        StepSpec { wait_for_worker: Span::hours(9), retry, ..StepSpec::requiring(["gpu"]) };
+    crew.submit("ship", |plan| plan.step("train", patient, []));
+    crew.finish("alpha", "train", Outcome::exit(1));
+    crew.kill("alpha");
+    crew.pass(Span::hours(2));
+    crew.join("beta", 1, ["gpu"]);
+    assert_eq!(crew.running("beta"), ["train"]);
+    crew.succeed(["train"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_step_that_avoids_the_only_machine_is_skipped_when_the_machine_drains() {
+    let mut crew = Crew::new().worker("laptop", 1, []);
+    let options = RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() };
+    crew.submit_with("ship", options, |plan| plan.step("flaky", elsewhere(), []));
+    crew.finish("laptop", "flaky", Outcome::exit(1));
+    let worker = crew.mates["laptop"].id;
+    crew.ask(windlass_core::engine::Request::Drain { worker });
+    crew.pass(Span::secs(2));
+    assert_eq!(crew.status("flaky"), StepStatus::Skipped);
+}
+
+#[test]
+fn a_retry_that_is_due_in_the_same_tick_as_a_failure_of_its_run_is_cancelled() {
+    let mut crew = Crew::new().worker("alpha", 1, ["a"]).worker("beta", 1, ["b"]);
+    let never_twice = Retry { lost: 0, ..Retry::default() };
+    crew.submit("ship", |plan| {
+        plan.step(
+            "flaky",
+            StepSpec { placement: StepSpec::requiring(["a"]).placement, ..elsewhere() },
+            [],
+        );
+        plan.step("fatal", StepSpec { retry: never_twice, ..StepSpec::requiring(["b"]) }, []);
+    });
+    crew.exchange("beta");
+    crew.kill("beta");
+    crew.pass(TTL.less(Span::millis(200)));
+    crew.finish("alpha", "flaky", Outcome::exit(1));
+    crew.sleep(Span::secs(2));
+    crew.tick();
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.status("fatal"), StepStatus::Failed);
+    assert_eq!(crew.status("flaky"), StepStatus::Cancelled);
+}
