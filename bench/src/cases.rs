@@ -39,11 +39,7 @@ pub(crate) fn all() -> Vec<Case> {
         one("chain", plans::chain(STEPS)),
         one("layered", plans::layered(STEPS)),
         one("1,000 locks", plans::locks(STEPS, LOCKS)),
-        Case::new(
-            "50 classes, 1 worker",
-            Arc::clone(&classes),
-            Crew::of(vec![everything], 1024),
-        ),
+        Case::new("50 classes, 1 worker", Arc::clone(&classes), Crew::of(vec![everything], 1024)),
         Case::new(
             "50 classes, 8 workers",
             classes,

@@ -100,12 +100,7 @@ impl Fleet {
 
     fn join(&mut self, labels: &[String]) {
         let at = self.hands.len();
-        self.hands.push(Hand {
-            seq: 0,
-            seen: Seq(0),
-            parked: false,
-            grants: Vec::new(),
-        });
+        self.hands.push(Hand { seq: 0, seen: Seq(0), parked: false, grants: Vec::new() });
         self.decide(Request::Register(Register {
             worker: worker_id(at),
             name: format!("worker{at}").into(),
@@ -181,12 +176,7 @@ impl Fleet {
 
     fn decide(&mut self, request: Request) {
         let began = matches!(self.watch, Watch::Longest(_)).then(now);
-        let Decision {
-            at,
-            events,
-            replies,
-            ..
-        } = self.engine.decide(request, self.now, 7);
+        let Decision { at, events, replies, .. } = self.engine.decide(request, self.now, 7);
         match (&mut self.watch, began) {
             (Watch::Longest(longest), Some(began)) => *longest = began.elapsed().max(*longest),
             (Watch::Events(tape), _) => tape.extend(events.into_iter().map(|event| (at, event))),
@@ -230,9 +220,7 @@ pub(crate) fn longest(crew: &Crew, plan: &Arc<Plan>) -> Duration {
 pub(crate) fn replay(events: &[(Time, Event)]) -> Engine {
     let mut engine = Engine::new(Config::default());
     for (at, event) in events {
-        engine
-            .apply(*at, event)
-            .expect("an engine's own events fit a new one");
+        engine.apply(*at, event).expect("an engine's own events fit a new one");
     }
     assert!(is_done(&engine), "a replay ends where the run ended");
     engine

@@ -10,7 +10,7 @@ use windlass_core::plan::Plan;
 use crate::plans::Chance;
 
 /// Bytes copied for the memory floor, far beyond every cache.
-pub(crate) const COPIED: usize = 256 << 20;
+pub(crate) const COPIED: u32 = 256 << 20;
 
 /// Keys that live at a time in the map of the map floor.
 const KEYS: u32 = 10_000;
@@ -26,11 +26,7 @@ pub(crate) struct Bare {
 impl Bare {
     /// The graph of a plan.
     pub(crate) fn of(plan: &Plan) -> Self {
-        let mut bare = Self {
-            needs: Vec::new(),
-            starts: vec![0],
-            dependents: Vec::new(),
-        };
+        let mut bare = Self { needs: Vec::new(), starts: vec![0], dependents: Vec::new() };
         for node in plan.nodes() {
             bare.needs.push(count(plan.needs(node).len()));
             let dependents = plan.dependents(node).iter().map(|edge| edge.step().0);

@@ -4,13 +4,11 @@
 //! counting costs the timed rows next to nothing; they are exact because the benchmark has one thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 #[global_allocator]
-static HEAP: Counting = Counting {
-    live: AtomicUsize::new(0),
-    peak: AtomicUsize::new(0),
-};
+static HEAP: Counting = Counting { live: AtomicUsize::new(0), peak: AtomicUsize::new(0) };
 
 /// The system's allocator, with counters.
 struct Counting {

@@ -52,7 +52,7 @@ fn measure_all(cases: &[Case]) -> Vec<Row> {
     let mut rows = vec![
         floor_row("bare DAG counters", counters, f64::from(STEPS), "nodes/s"),
         floor_row("BTreeMap insert + remove", map_floor(), f64::from(TURNS), "pairs/s"),
-        floor_row("memory copy", copy_floor(), COPIED as f64 / 1e9, "GB/s"),
+        floor_row("memory copy", copy_floor(), f64::from(COPIED) / 1e9, "GB/s"),
     ];
     for case in cases {
         let target = match case.name {
@@ -72,7 +72,8 @@ fn map_floor() -> Times {
 }
 
 fn copy_floor() -> Times {
-    let (from, mut to) = (vec![1_u8; COPIED], vec![0_u8; COPIED]);
+    let size = COPIED as usize;
+    let (from, mut to) = (vec![1_u8; size], vec![0_u8; size]);
     repeat(REPEATS, || (), |()| floors::copy(&from, &mut to))
 }
 

@@ -41,8 +41,5 @@ pub(crate) fn repeat<S, T>(
         drop(end);
     }
     took.sort_unstable();
-    Times {
-        best: took[0],
-        median: took[times / 2],
-    }
+    Times { best: took[0], median: took[times / 2] }
 }

@@ -2,7 +2,7 @@
 
 use super::event::{EndedAs, Event, Next, Reused, Settled};
 use super::lease::Lease;
-use super::run::{NONE, Run, Spent};
+use super::run::{Avoid, NONE, Run, Spent};
 use super::state::Engine;
 use super::timer::Timer;
 use super::transition::{Change, IllegalChange};
@@ -140,6 +140,7 @@ impl Engine {
             timer: None,
             peer: Peer::default(),
             contact: self.now,
+            told: std::collections::BTreeMap::new(),
             want: 0,
             park_until: Time::ZERO,
             pace_us: 0,
@@ -277,7 +278,7 @@ impl Engine {
         if locks.is_some() {
             self.board.refresh_rivals(lane, self.now);
         }
-        self.leave_avoiding_lane(run_ix, step, lane);
+        self.leave_own_lane(run_ix, step);
         let lease_ix = self.leases.insert(Lease {
             fence,
             run: run_ix,
@@ -371,8 +372,8 @@ impl Engine {
                 self.node_ended(lease.run, lease.step)?;
             }
             Next::Retry { at, avoid } => {
-                if let Some(avoid) = avoid {
-                    run.avoid.insert(lease.step, avoid);
+                if let Some(worker) = avoid {
+                    run.avoid.insert(lease.step, Avoid { worker, lane: None });
                 }
                 let state = run.step_mut(lease.step);
                 state.change(Change::BackedOff)?;
@@ -446,9 +447,9 @@ impl Engine {
     ) -> Result<(), ApplyError> {
         let state = self.runs[run_ix].step(step);
         if state.status == StepStatus::Ready {
-            let lane = self.dequeue(run_ix, step);
-            self.leave_avoiding_lane(run_ix, step, lane);
+            self.dequeue(run_ix, step);
         }
+        self.leave_own_lane(run_ix, step);
         let run = &mut self.runs[run_ix];
         run.superseded |= matches!(settled, Settled::Superseded { .. });
         let state = run.step_mut(step);

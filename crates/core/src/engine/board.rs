@@ -61,7 +61,7 @@ impl Board {
 
     fn new_lane(&mut self, key: LaneKey) -> u32 {
         let lane = self.lanes.insert(Lane::new(key.clone()));
-        self.classes[key.class].lanes.push(lane);
+        self.classes[key.class].lanes.insert(lane);
         for (lock, _) in &key.locks {
             self.locks[*lock].lanes.push(lane);
         }
@@ -83,7 +83,7 @@ impl Board {
         }
         self.lane_ids.remove(&gone.key);
         let class = gone.key.class;
-        self.classes[class].lanes.retain(|other| *other != lane);
+        self.classes[class].lanes.remove(&lane);
         if !self.classes[class].lanes.is_empty() {
             return None;
         }
@@ -103,6 +103,11 @@ impl Board {
             return;
         }
         self.refresh_lock(lock, Time::ZERO);
+    }
+
+    /// Whether any step could be handed out, if somebody wanted it.
+    pub(super) fn is_open(&self) -> bool {
+        self.classes.iter().any(|(_, class)| !class.open.is_empty())
     }
 
     pub(super) fn push(&mut self, lane: u32, place: Place, queued: Queued) {
@@ -198,16 +203,17 @@ impl Board {
         let Some(locks) = &self.lanes[lane].locks else {
             return true;
         };
-        locks.iter().all(|lock| match self.locks[*lock].free() {
-            0 => false,
-            1 => !self.is_reserved(*lock, lane, now),
-            _ => true,
-        })
+        // What is quickly known first: to look for a reservation is to look at all lanes of a lock.
+        locks.iter().all(|lock| self.locks[*lock].free() > 0)
+            && locks.iter().all(|lock| self.locks[*lock].free() > 1 || !self.is_reserved(*lock, lane, now))
     }
 
-    /// Whether the last free slot of a lock is kept for another lane than this.
+    /// Whether the last free slot of a lock is kept for another lane than this. Of the lanes that are due at a lock only
+    /// the best can have a claim.
     fn is_reserved(&self, lock: u32, lane: u32, now: Time) -> bool {
-        self.locks[lock].lanes.iter().any(|other| *other != lane && self.has_claim(*other, now))
+        let due = |other: &u32| Some((self.due(*other, now)?, *other));
+        let best = self.locks[lock].lanes.iter().filter_map(due).min();
+        best.is_some_and(|(_, best)| best != lane && self.has_claim(best, now))
     }
 
     /// Whether locks are kept for the head of a lane: it is due, and no better lane that is due takes one of the same

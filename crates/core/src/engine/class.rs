@@ -11,7 +11,7 @@ use crate::time::Time;
 pub(super) struct Class {
     pub(super) placement: Placement,
     /// Lanes that belong to it.
-    pub(super) lanes: Vec<u32>,
+    pub(super) lanes: BTreeSet<u32>,
     /// Lanes that have a step and the locks for it, best first.
     pub(super) open: BTreeSet<(Rank, u32)>,
     /// Workers online that may serve it.
@@ -22,6 +22,6 @@ pub(super) struct Class {
 
 impl Class {
     pub(super) fn new(placement: Placement, now: Time) -> Self {
-        Self { placement, lanes: Vec::new(), open: BTreeSet::new(), workers: 0, empty_since: now }
+        Self { placement, lanes: BTreeSet::new(), open: BTreeSet::new(), workers: 0, empty_since: now }
     }
 }

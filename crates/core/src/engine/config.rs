@@ -54,6 +54,10 @@ pub(super) const RESERVE_AFTER: Span = Span::secs(60);
 /// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
 pub(super) const ELSEWHERE_PATIENCE: Span = Span::secs(60);
 
+/// Hand-outs of an attempt that are free of charge because nobody heard that they had arrived; from then on they count,
+/// so that a step that ends its worker at once is bounded too.
+pub const UNHEARD_MAX: u16 = 8;
+
 /// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.
 pub(super) const BRAKE_WORKERS: usize = 5;
 

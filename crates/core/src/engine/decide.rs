@@ -84,7 +84,8 @@ impl Engine {
         body: Result<ReplyBody, Refusal>,
     ) {
         let (worker, incarnation, seq) = to;
-        out.replies.push(Reply { worker, incarnation, seq, term: self.term, body });
+        let (term, ttl, interval) = (self.term, self.ttl, self.interval());
+        out.replies.push(Reply { worker, incarnation, seq, term, ttl, interval, body });
     }
 
     fn lead(&mut self, out: &mut Out, led: Event, term: Term) -> Answer {

@@ -1,5 +1,6 @@
 //! What follows when a lease ends: the step is done, is tried again, or is handed out again.
 
+use super::config::UNHEARD_MAX;
 use super::decide::Out;
 use super::event::{EndedAs, Event, Next};
 use super::lease::Lease;
@@ -48,8 +49,8 @@ impl Engine {
         Next::Retry { at: self.now + wait, avoid }
     }
 
-    /// A lost hand-out is repeated while the bound allows. It is free of charge if the worker cannot have started it as
-    /// far as is known, or if a change of leaders came between. Nothing is free for a step that must never be handed
+    /// A lost hand-out is repeated while the bound allows. It is free of charge if its worker never said that it had it
+    /// (a few times: a step may kill its worker before that), or if a change of leaders came between. Nothing is free for a step that must never be handed
     /// out twice.
     fn lost(&self, lease: &Lease, ended: EndedAs) -> Next {
         let run = &self.runs[lease.run];
@@ -61,7 +62,7 @@ impl Engine {
             return Next::Done(StepStatus::Cancelled);
         }
         let undelivered = lease.is_undelivered(self.workers[lease.worker].peer.seen());
-        let unheard = ended == EndedAs::GivenUp && undelivered;
+        let unheard = ended == EndedAs::GivenUp && undelivered && lease.delivery <= UNHEARD_MAX;
         let interrupted = lease.term != self.term || lease.led_since.is_some();
         let charged = !unheard && !interrupted;
         if charged && run.step(lease.step).losses >= spec.retry.lost {

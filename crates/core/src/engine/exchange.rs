@@ -90,6 +90,8 @@ impl Engine {
         for finished in &exchange.finished {
             body.verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
         }
+        let listed = |fence: Fence| exchange.in_flight.iter().any(|lease| lease.lease.fence == fence);
+        self.workers[worker].told.retain(|fence, _| listed(*fence));
         for listed in &exchange.in_flight {
             self.present(out, worker, listed, exchange.seq, &mut body);
         }
@@ -159,8 +161,8 @@ impl Engine {
             .lease_of(at.run, at.step, at.fence)
             .filter(|lease| self.leases[*lease].worker == worker);
         let Some(lease) = lease else {
-            body.stops.push(Stop { fence: at.fence, how: StopHow::Kill, why: StopReason::Stale });
-            return;
+            let stop = Stop { fence: at.fence, how: StopHow::Kill, why: StopReason::Stale };
+            return self.tell_stop(worker, stop, seq, body);
         };
         self.leases[lease].heard = seq;
         self.confirm(out, lease);
@@ -170,9 +172,22 @@ impl Engine {
                 self.emit(out, Event::Started { run: at.run, step: at.step, fence: at.fence });
             }
         }
-        body.stops.extend(self.stop_of(lease));
+        if let Some(stop) = self.stop_of(lease) {
+            self.tell_stop(worker, stop, seq, body);
+        }
         if self.leases[lease].asked_back {
             body.take_back.push(at.fence);
+        }
+    }
+
+    /// Tells a worker to stop a lease, unless it has processed a reply that did: a step takes its time to stop, and the
+    /// exchange may rest meanwhile.
+    fn tell_stop(&mut self, worker: u32, stop: Stop, seq: Seq, body: &mut ReplyBody) {
+        let it = &mut self.workers[worker];
+        let known = it.told.get(&stop.fence).is_some_and(|(how, at)| *how >= stop.how && *at <= it.peer.seen());
+        if !known {
+            it.told.insert(stop.fence, (stop.how, seq));
+            body.stops.push(stop);
         }
     }
 
@@ -223,6 +238,7 @@ impl Engine {
         let it = &mut self.workers[worker];
         let (id, incarnation) = (it.id, it.incarnation);
         let Some(seq) = it.peer.unpark() else { return };
+        it.told.extend(body.stops.iter().map(|stop| (stop.fence, (stop.how, seq))));
         self.parked.remove(&worker);
         self.timers.clear(self.workers[worker].park_until, Timer::Parked(worker));
         body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
@@ -236,7 +252,8 @@ impl Engine {
         let back = |lease: &&u32| self.leases[**lease].asked_back;
         let take_back: Vec<Fence> =
             leases.iter().filter(back).map(|lease| self.leases[*lease].fence).collect();
-        let stops = leases.iter().filter_map(|lease| self.stop_of(*lease)).collect();
+        let told = |stop: &Stop| self.workers[worker].told.get(&stop.fence).is_some_and(|(how, _)| *how >= stop.how);
+        let stops = leases.iter().filter_map(|lease| self.stop_of(*lease)).filter(|stop| !told(stop)).collect();
         ReplyBody { stops, take_back, ..ReplyBody::default() }
     }
 }

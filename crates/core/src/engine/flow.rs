@@ -71,7 +71,7 @@ impl Engine {
     ) -> Result<bool, IllegalChange> {
         let state = self.runs[run_ix].step_mut(node);
         state.remaining = state.remaining.saturating_sub(1);
-        if let (Some(cause), NONE) = (cause, state.cause) {
+        if let (Some(cause), NONE, false) = (cause, state.cause, state.status.is_terminal()) {
             state.cause = cause.0;
         }
         self.look_at_needs(run_ix, node)
@@ -125,11 +125,11 @@ impl Engine {
         if run.options.unplaceable != Unplaceable::Wait && self.board.classes[class].workers == 0 {
             return self.settle_later(run_ix, step);
         }
-        if let Some(avoid) = run.avoid.get(&step).and_then(|id| self.worker_ids.get(id)).copied() {
+        let avoid = run.avoid.get(&step).and_then(|avoid| self.worker_ids.get(&avoid.worker)).copied();
+        if let Some(avoid) = avoid {
             let key = self.lane_key(run_ix, spec_ix, Some(avoid));
             lane = self.board.use_lane(key);
-        } else {
-            self.runs[run_ix].avoid.remove(&step);
+            self.runs[run_ix].avoid.get_mut(&step).expect("found just now").lane = Some(lane);
         }
         let place = self.place(run_ix, step, lane);
         let since = self.runs[run_ix].step(step).since;
@@ -140,27 +140,20 @@ impl Engine {
         }
     }
 
-    /// Takes a step out of its lane.
+    /// Takes a step out of its lane, which it returns.
     pub(super) fn dequeue(&mut self, run_ix: u32, step: StepIx) -> u32 {
         let run = &self.runs[run_ix];
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
-        let mut lane = run.lanes[spec_ix as usize];
-        let avoid = run.avoid.get(&step).and_then(|id| self.worker_ids.get(id)).copied();
-        if let Some(avoid) = avoid {
-            let key = self.lane_key(run_ix, spec_ix, Some(avoid));
-            lane = self.board.use_lane(key);
-            self.board.leave_lane(lane);
-        }
+        let own = run.avoid.get(&step).and_then(|avoid| avoid.lane);
+        let lane = own.unwrap_or(run.lanes[spec_ix as usize]);
         let place = self.place(run_ix, step, lane);
         self.board.remove(lane, place, step, self.now);
         lane
     }
 
-    /// Drops the claim on a lane that only a retried step used.
-    pub(super) fn leave_avoiding_lane(&mut self, run_ix: u32, step: StepIx, lane: u32) {
-        if self.runs[run_ix].avoid.remove(&step).is_some()
-            && self.board.lanes[lane].key.avoid.is_some()
-        {
+    /// A step that should run elsewhere has got its lease or its end: it leaves the lane that was its own.
+    pub(super) fn leave_own_lane(&mut self, run_ix: u32, step: StepIx) {
+        if let Some(lane) = self.runs[run_ix].avoid.remove(&step).and_then(|avoid| avoid.lane) {
             self.board.leave_lane(lane);
         }
     }

@@ -167,6 +167,9 @@ impl Engine {
 
     /// Spreads ready steps evenly over workers whose exchange is parked, the least loaded first.
     fn serve_ready(&mut self, out: &mut Out, reaches: &[Reach]) {
+        if !self.board.is_open() {
+            return;
+        }
         let parked = self.parked.iter().filter(|worker| self.room(**worker) > 0);
         let load = |worker: u32| self.workers[worker].open() * 1000 / self.workers[worker].slots.max(1);
         let mut waiting: Vec<(u32, u32, ReplyBody)> =

@@ -154,4 +154,8 @@ impl Lane {
     pub(super) fn cancels_older(&self) -> bool {
         self.key.locks.iter().any(|(_, order)| *order == LockOrder::CancelOlder)
     }
+
+    pub(super) fn cancels_older_at(&self, lock: u32) -> bool {
+        self.key.locks.contains(&(lock, LockOrder::CancelOlder))
+    }
 }

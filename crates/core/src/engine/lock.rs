@@ -35,6 +35,11 @@ impl Lock {
         self.slots().saturating_sub(held)
     }
 
+    /// Whether active runs disagree on its slots.
+    pub(super) fn is_disputed(&self) -> bool {
+        self.declared.len() > 1
+    }
+
     pub(super) fn declare(&mut self, slots: u32) {
         *self.declared.entry(slots).or_insert(0) += 1;
     }

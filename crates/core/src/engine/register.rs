@@ -7,32 +7,40 @@ use super::state::Engine;
 use super::worker::WorkerStatus;
 use crate::id::{Fence, Incarnation, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind};
-use crate::session::{Refusal, Register, Registered};
+use crate::session::{Finished, Refusal, Register, Registered, Verdict};
 
 impl Engine {
-    pub(super) fn register(&mut self, out: &mut Out, register: Register) -> Answer {
+    pub(super) fn register(&mut self, out: &mut Out, mut register: Register) -> Answer {
         let known = self.worker_ids.get(&register.worker).copied();
         if let Some(refusal) = self.cannot_join(&register, known) {
             return Answer::Refused(refusal);
         }
         let mut verdicts = Vec::new();
+        // Outcomes of a former life come first: what they end is not lost with that life.
         if let Some(worker) = known {
-            for finished in &register.spooled {
-                verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
-            }
+            verdicts = self.judge_all(out, worker, &register.spooled);
             if register.incarnation > self.workers[worker].incarnation {
                 self.end_life(out, worker, None);
             }
         }
+        let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
-            let Register { worker, name, incarnation, labels, slots, home, .. } = register;
-            self.emit(
-                out,
-                Event::WorkerRegistered { worker, name, incarnation, labels, slots, home },
-            );
+            let Register { worker, name, incarnation, labels, slots, home, spooled: _ } = register;
+            self.emit(out, Event::WorkerRegistered { worker, name, incarnation, labels, slots, home });
+        }
+        if known.is_none() {
+            verdicts = self.judge_all(out, self.worker_ids[&id], &spooled);
         }
         let interval = self.interval();
         Answer::Registered(Registered { term: self.term, ttl: self.ttl, interval, verdicts })
+    }
+
+    fn judge_all(&mut self, out: &mut Out, worker: u32, spooled: &[Finished]) -> Vec<(Fence, Verdict)> {
+        let mut verdicts = Vec::new();
+        for finished in spooled {
+            verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
+        }
+        verdicts
     }
 
     fn cannot_join(&self, register: &Register, known: Option<u32>) -> Option<Refusal> {

@@ -48,6 +48,14 @@ impl StepState {
     }
 }
 
+/// Where a retried step should not run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avoid {
+    pub(super) worker: WorkerId,
+    /// The lane of its own that it waits in, while it does.
+    pub(super) lane: Option<u32>,
+}
+
 /// A lease that ended without ending its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spent {
@@ -85,8 +93,8 @@ pub(super) struct Run {
     pub(super) stop_cursor: u32,
     pub(super) outputs: BTreeMap<StepIx, Output>,
     pub(super) spent: BTreeMap<Fence, Spent>,
-    /// Workers that retried steps should avoid.
-    pub(super) avoid: BTreeMap<StepIx, WorkerId>,
+    /// Retried steps that should run elsewhere.
+    pub(super) avoid: BTreeMap<StepIx, Avoid>,
 }
 
 impl Run {

@@ -1,12 +1,14 @@
 //! Ends without a lease: skipped, blocked, cancelled, superseded, and runs whose last step has ended.
 
 use super::decide::Out;
-use super::event::{CancelReason, Event, Settled, Unplaceable};
+use super::event::{Event, Settled, Unplaceable};
+use super::lane::Lane;
+use super::lease::Lease;
 use super::run::NONE;
 use super::state::{Engine, Todo};
 use crate::id::{RunId, StepIx};
 use crate::outcome::StepStatus;
-use crate::plan::Condition;
+use crate::plan::{Condition, LockOrder};
 use crate::session::StopReason;
 
 impl Engine {
@@ -54,17 +56,15 @@ impl Engine {
         if !matches!(state.status, StepStatus::Waiting | StepStatus::Ready) {
             return None;
         }
+        if run.cancel.is_some() && run.stops(condition) {
+            return Some(Settled::CancelledWithRun);
+        }
         let backing_off = state.attempt > 1 || state.delivery > 0;
         if let (Some(cause), Condition::Success, false) = (state.cause(), condition, backing_off) {
             return Some(Settled::Blocked { cause });
         }
-        if run.stops(condition) {
-            return Some(match (run.cancel, run.failed) {
-                (None, Some(cause)) => Settled::CancelledByFailure { cause },
-                (None, None) | (Some((_, CancelReason::Asked | CancelReason::Deadline)), _) => {
-                    Settled::CancelledWithRun
-                }
-            });
+        if let (true, Some(cause)) = (run.stops(condition), run.failed) {
+            return Some(Settled::CancelledByFailure { cause });
         }
         if condition == Condition::Failure && state.remaining == 0 && state.cause == NONE {
             return Some(Settled::SkippedByCondition);
@@ -135,58 +135,67 @@ impl Engine {
     }
 
     /// A step stands at a lock where the newest run ends the older ones: those that wait are settled, those that run
-    /// are told to stop.
+    /// are told to stop. If a newer one is there already, it is this one that ends.
     fn supersede(&mut self, out: &mut Out, run_ix: u32, step: StepIx) {
-        let Some(run) = self.runs.get(run_ix) else {
-            return;
-        };
-        if run.status.is_terminal() || run.step(step).status != StepStatus::Ready {
+        let Some(run) = self.runs.get(run_ix) else { return };
+        if run.status.is_terminal() || run.step(step).status != StepStatus::Ready || run.step(step).settling {
             return;
         }
         let (by, order) = (run.id, run.order);
-        let names: Vec<Box<str>> =
-            run.spec(step).locks.iter().map(|lock| lock.name.clone()).collect();
-        for name in names {
-            self.supersede_at(out, &name, by, order);
+        let yields = run.spec(step).locks.iter().filter(|lock| lock.order == LockOrder::CancelOlder);
+        let locks: Vec<u32> = yields.map(|lock| self.board.lock_ids[&lock.name]).collect();
+        for lock in locks {
+            if let Some(newer) = self.newer_at(lock, order) {
+                return self.emit_settled(out, run_ix, step, Settled::Superseded { by: newer });
+            }
+            if !self.supersede_waiting(out, lock, by, order) {
+                return self.todo.push_back(Todo::Supersede(run_ix, step));
+            }
+            for lease in self.leases.indices() {
+                self.supersede_holder(out, lease, lock, order);
+            }
         }
     }
 
-    fn supersede_at(&mut self, out: &mut Out, lock: &str, by: RunId, order: u64) {
-        let Some(lock) = self.board.lock_ids.get(lock).copied() else {
-            return;
-        };
+    /// The run of a step that waits for the lock or holds it, would end older ones, and is newer.
+    fn newer_at(&self, lock: u32, order: u64) -> Option<RunId> {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
-        let waiting = lanes.filter(|lane| lane.cancels_older()).flat_map(super::lane::Lane::iter);
-        let older: Vec<(u32, StepIx)> = waiting
-            .filter(|(place, _)| place.rank.order < order)
-            .map(|(place, queued)| (place.run, queued.step))
-            .collect();
+        let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).flat_map(Lane::iter);
+        let waiting = waiting.map(|(place, _)| place.run);
+        let held = self.leases.iter().filter(|(_, lease)| self.yields(lease, lock) && lease.stop.is_none());
+        let runs = waiting.chain(held.map(|(_, lease)| lease.run));
+        runs.map(|run| &self.runs[run]).find(|run| run.order > order).map(|run| run.id)
+    }
+
+    /// Whether a lease holds the lock as one of those that the newest ends.
+    fn yields(&self, lease: &Lease, lock: u32) -> bool {
+        let holds = lease.locks.as_deref().is_some_and(|locks| locks.contains(&lock));
+        let name = &self.board.locks[lock].name;
+        let mut uses = self.runs[lease.run].spec(lease.step).locks.iter();
+        holds && uses.any(|used| used.name == *name && used.order == LockOrder::CancelOlder)
+    }
+
+    /// Ends older steps that wait for the lock. False if the decision is full and some are left.
+    fn supersede_waiting(&mut self, out: &mut Out, lock: u32, by: RunId, order: u64) -> bool {
+        let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
+        let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).flat_map(Lane::iter);
+        let older = waiting.filter(|(place, _)| place.rank.order < order);
+        let older: Vec<(u32, StepIx)> = older.map(|(place, queued)| (place.run, queued.step)).collect();
         for (run, step) in older {
+            if self.is_full(out) {
+                return false;
+            }
             self.emit_settled(out, run, step, Settled::Superseded { by });
         }
-        for lease in self.leases.indices() {
-            self.supersede_holder(out, lease, lock, order);
-        }
+        true
     }
 
     fn supersede_holder(&mut self, out: &mut Out, lease: u32, lock: u32, order: u64) {
         let it = &self.leases[lease];
         let run = &self.runs[it.run];
-        let holds = it.locks.as_deref().is_some_and(|locks| locks.contains(&lock));
-        let name = &self.board.locks[lock].name;
-        let yields = run
-            .spec(it.step)
-            .locks
-            .iter()
-            .any(|l| l.name == *name && l.order == crate::plan::LockOrder::CancelOlder);
-        if holds && yields && run.order < order && it.stop.is_none() {
-            let event = Event::StopOrdered {
-                run: run.id,
-                step: it.step,
-                fence: it.fence,
-                why: StopReason::Superseded,
-            };
-            self.emit(out, event);
+        if self.yields(it, lock) && run.order < order && it.stop.is_none() {
+            let (run, step, fence, why) = (run.id, it.step, it.fence, StopReason::Superseded);
+            self.emit(out, Event::StopOrdered { run, step, fence, why });
         }
     }
 }

@@ -63,7 +63,7 @@ impl Engine {
             self.lease_words(text, lease)?;
         }
         if let Some(avoid) = run.avoid.get(&node) {
-            write!(text, " avoiding {avoid}")?;
+            write!(text, " avoiding {}", avoid.worker)?;
         }
         if let Some(output) = run.outputs.get(&node) {
             write!(text, " output {output:?}")?;

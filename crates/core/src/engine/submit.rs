@@ -54,8 +54,9 @@ impl Engine {
     fn warnings(&self, run: RunId) -> Vec<Warning> {
         let run = &self.runs[self.run_ids[&run]];
         let slots = locks_of(&run.plan).filter_map(|(name, declared)| {
-            let effective = self.board.locks[self.board.lock_ids[name]].slots();
-            (declared != effective).then(|| Warning::LockSlotsDiffer {
+            let lock = &self.board.locks[self.board.lock_ids[name]];
+            let effective = lock.slots();
+            lock.is_disputed().then(|| Warning::LockSlotsDiffer {
                 lock: name.into(),
                 declared,
                 effective,

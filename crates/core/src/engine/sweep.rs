@@ -58,7 +58,7 @@ impl Engine {
         }
         self.end_expired(out, worker);
         let (id, contact) = (self.workers[worker].id, self.workers[worker].contact);
-        if contact + self.ttl <= self.now {
+        if contact + self.ttl <= self.now && !self.is_full(out) {
             self.emit(out, Event::WorkerLost { worker: id });
         } else {
             self.watch_worker(worker);
@@ -81,6 +81,9 @@ impl Engine {
         leases.retain(|lease| self.leases[*lease].expires(contact) <= self.now);
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in leases {
+            if self.is_full(out) {
+                return;
+            }
             self.end(out, lease, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
         }
     }

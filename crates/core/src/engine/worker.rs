@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::id::{Incarnation, WorkerId};
+use crate::id::{Fence, Incarnation, Seq, WorkerId};
 use crate::plan::WorkerFacts;
 use crate::requirement::Labels;
-use crate::session::{Home, Peer};
+use crate::session::{Home, Peer, StopHow};
 use crate::time::{Span, Time};
 
 /// Where a worker stands.
@@ -59,6 +59,8 @@ pub(super) struct Worker {
     pub(super) peer: Peer,
     /// Volatile: when it was last heard under this leader.
     pub(super) contact: Time,
+    /// Volatile: stops that it was told of, and with which reply.
+    pub(super) told: BTreeMap<Fence, (StopHow, Seq)>,
     /// Volatile: how many more leases it would take, as of its parked exchange.
     pub(super) want: u32,
     /// Volatile: when its parked exchange must be answered.

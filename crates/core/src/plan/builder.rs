@@ -27,7 +27,9 @@ pub struct PlanBuilder {
     names: Vec<Box<str>>,
     spec_of: Vec<u32>,
     work_of: Vec<u32>,
-    specs: BTreeMap<StepSpec, u32>,
+    /// Specs, with the definition that they belong to where it matters: a per-worker limit counts one definition's cells.
+    specs: BTreeMap<(StepSpec, u32), u32>,
+    definitions: u32,
     works: BTreeMap<Arc<str>, u32>,
     needs: Vec<(StepIx, StepIx, Need)>,
     lock_slots: BTreeMap<Box<str>, u32>,
@@ -43,6 +45,7 @@ impl PlanBuilder {
             spec_of: Vec::new(),
             work_of: Vec::new(),
             specs: BTreeMap::new(),
+            definitions: 0,
             works: BTreeMap::new(),
             needs: Vec::new(),
             lock_slots: BTreeMap::new(),
@@ -57,9 +60,15 @@ impl PlanBuilder {
 
     /// Adds a step that executes `work`, which means something to executors only.
     pub fn step_with(&mut self, name: &str, spec: StepSpec, work: &str) -> StepIx {
+        self.definitions += 1;
+        self.cell(name, spec, work)
+    }
+
+    fn cell(&mut self, name: &str, spec: StepSpec, work: &str) -> StepIx {
         let spec = self.check_spec(name, spec);
+        let definition = if spec.per_worker.is_some() { self.definitions } else { 0 };
         let fresh = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
-        let spec = *self.specs.entry(spec).or_insert(fresh);
+        let spec = *self.specs.entry((spec, definition)).or_insert(fresh);
         let fresh = u32::try_from(self.works.len()).unwrap_or(u32::MAX);
         let work = match self.works.get(work) {
             Some(known) => *known,
@@ -74,10 +83,9 @@ impl PlanBuilder {
         name: &str,
         cells: impl IntoIterator<Item = (String, StepSpec)>,
     ) -> StepIx {
-        let cells: Vec<StepIx> = cells
-            .into_iter()
-            .map(|(cell, spec)| self.step(&format!("{name}[{cell}]"), spec))
-            .collect();
+        self.definitions += 1;
+        let cells: Vec<StepIx> =
+            cells.into_iter().map(|(cell, spec)| self.cell(&format!("{name}[{cell}]"), spec, "")).collect();
         if cells.is_empty() {
             self.problems.push(PlanError::EmptyMatrix(name.to_owned()));
         }
@@ -133,7 +141,7 @@ impl PlanBuilder {
     fn freeze(self, graph: Graph, order: &[u32]) -> Plan {
         let weights = critical_path(&graph, order, |at| self.spec_of[at as usize] != JOIN);
         let mut specs: Vec<StepSpec> = vec![StepSpec::default(); self.specs.len()];
-        for (spec, at) in self.specs {
+        for ((spec, _), at) in self.specs {
             specs[at as usize] = spec;
         }
         let mut works: Vec<Arc<str>> = vec!["".into(); self.works.len()];

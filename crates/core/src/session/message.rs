@@ -192,6 +192,10 @@ pub struct Reply {
     pub seq: Seq,
     /// Who leads.
     pub term: Term,
+    /// How long a lease lasts without renewal.
+    pub ttl: Span,
+    /// How often to exchange at least.
+    pub interval: Span,
     /// What it says.
     pub body: Result<ReplyBody, Refusal>,
 }

@@ -131,19 +131,25 @@ impl WorkerSession {
             return Vec::new();
         }
         match reply.body {
-            Ok(body) => self.on_answer(reply.seq, body, now),
+            Ok(body) => self.on_answer(reply.seq, (reply.ttl, reply.interval), body, now),
             Err(refusal) => self.on_refusal(reply.seq, refusal),
         }
     }
 
-    fn on_answer(&mut self, seq: Seq, body: ReplyBody, now: Time) -> Vec<Action> {
+    fn on_answer(
+        &mut self,
+        seq: Seq,
+        (ttl, interval): (Span, Span),
+        body: ReplyBody,
+        now: Time,
+    ) -> Vec<Action> {
         if seq <= self.seen {
             return Vec::new();
         }
         let Some(sent_at) = self.sent.get(&seq).copied() else {
             return Vec::new();
         };
-        self.seen = seq;
+        (self.seen, self.ttl, self.interval) = (seq, ttl, interval);
         self.sent.retain(|other, _| *other > seq);
         let counted_from = if self.config.bugs.on(Bug::DeadlineFromReply) { now } else { sent_at };
         let deadline = counted_from + self.ttl.less(self.margin());
@@ -171,7 +177,8 @@ impl WorkerSession {
     fn renew(&mut self, seq: Seq, deadline: Time, stops: &[Stop]) {
         for (fence, held) in &mut self.held {
             let listed = held.listed_from.is_some_and(|from| from <= seq);
-            if listed && !stops.iter().any(|stop| stop.fence == *fence) {
+            let stopping = matches!(held.state, HeldState::Stopping { .. });
+            if listed && !stopping && !stops.iter().any(|stop| stop.fence == *fence) {
                 held.deadline = held.deadline.max(deadline);
             }
         }

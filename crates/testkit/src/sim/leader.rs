@@ -76,8 +76,8 @@ impl LeaderNode {
     }
 
     /// Whether it leads and everything that it decided is durable.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.lead.as_ref().is_some_and(|lead| lead.pending.is_empty())
+    pub(crate) fn is_settled(&self, term: Term) -> bool {
+        self.lead.as_ref().is_some_and(|lead| lead.term == term && lead.pending.is_empty())
     }
 
     pub(crate) fn settled_engine(&self) -> Option<&Engine> {

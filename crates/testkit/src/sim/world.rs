@@ -217,7 +217,7 @@ impl<'a> World<'a> {
             && self.clients.iter().all(|op| op.acked)
             && self.witness.all_ended()
             && self.workers.iter().all(|worker| worker.processes.is_empty())
-            && self.leaders.iter().any(LeaderNode::is_settled)
+            && self.leaders.iter().any(|leader| leader.is_settled(self.journal.term))
     }
 
     pub(crate) fn at(&mut self, at: u64, event: Ev) {

@@ -55,6 +55,7 @@ pub(super) struct LeaseBook {
     pub(super) run: RunId,
     pub(super) step: StepIx,
     pub(super) worker: WorkerId,
+    pub(super) delivery: u16,
     /// The first takeover since it was granted or confirmed.
     pub(super) led_since: Option<Time>,
     /// The holder's own report ended it.

@@ -1,6 +1,6 @@
 //! Rules on committed records.
 
-use windlass_core::engine::{AGING, CancelLevel, EndedAs, Event, Next, Settled};
+use windlass_core::engine::{AGING, CancelLevel, EndedAs, Event, Next, Settled, UNHEARD_MAX};
 use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{Pin, WorkerFacts};
@@ -161,7 +161,7 @@ impl Witness {
     }
 
     fn granted(&mut self, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
-        let Event::Granted { run, step, attempt, worker, fence, .. } = *event else { return Ok(()) };
+        let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else { return Ok(()) };
         let what = || format!("{fence}: run {run} {step} to {worker}");
         must(fence > self.fences, "I3 token order", || format!("{fence} after {}", self.fences))?;
         self.fences = fence;
@@ -185,7 +185,7 @@ impl Witness {
         if spec.placement.pin == Pin::Leader {
             marks.hit("pinned step ran with the leader");
         }
-        let lease = LeaseBook { run, step, worker, led_since: None, accepted: false, released: false };
+        let lease = LeaseBook { run, step, worker, delivery, led_since: None, accepted: false, released: false };
         self.leases.insert(fence, lease);
         self.live.insert(fence);
         let state = self.step_mut(run, step)?;
@@ -309,13 +309,14 @@ impl Witness {
         (at, marks): (Time, &mut Marks),
     ) -> Result<(), Broken> {
         let delivered = self.deliveries.contains(&fence);
+        let delivery = self.leases[&fence].delivery;
         let spec = self.spec(run, step).clone();
         let state = self.step_mut(run, step)?;
         (state.lease, state.since) = (None, at);
         match next {
             Next::Again { charged: true } => {
                 marks.hit("hand-out charged");
-                must(delivered, "I8 attempts", || format!("{fence} is charged and never reached its worker"))?;
+                must(delivered || delivery > UNHEARD_MAX, "I8 attempts", || format!("{fence} is charged and never reached its worker"))?;
                 state.charged += 1;
                 let charged = state.charged;
                 state.status = StepStatus::Ready;
