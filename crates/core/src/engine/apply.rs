@@ -231,6 +231,7 @@ impl Engine {
         for (lock, slots) in super::submit::locks_of(&plan) {
             let lock = self.board.lock(lock);
             self.board.locks[lock].declare(slots);
+            self.board.refresh_lock(lock);
         }
         for spec in 0..plan.specs().len() {
             let key = self.lane_key(
@@ -276,7 +277,7 @@ impl Engine {
         let since = self.runs[run_ix].step(step).since;
         let locks = self.board.take(lane, (place, since), fence);
         if locks.is_some() {
-            self.board.refresh_rivals(lane, self.now);
+            self.board.refresh_rivals(lane);
         }
         self.leave_own_lane(run_ix, step);
         let lease_ix = self.leases.insert(Lease {
@@ -332,8 +333,9 @@ impl Engine {
 
     fn confirmed(&mut self, lease_ix: u32) {
         let lease = &mut self.leases[lease_ix];
-        (lease.term, lease.since, lease.ttl, lease.led_since) =
-            (self.term, self.now, self.ttl, None);
+        (lease.term, lease.since, lease.led_since) = (self.term, self.now, None);
+        // Its worker may not have heard of a shorter TTL yet and count on the one that it knows.
+        lease.ttl = lease.ttl.max(self.ttl);
     }
 
     fn started(&mut self, lease_ix: u32) -> Result<(), ApplyError> {
@@ -434,7 +436,7 @@ impl Engine {
         }
         let leaks = self.config.bugs.on(Bug::LockLeakedOnCancel) && lease.stop.is_some();
         if let Some(locks) = lease.locks.as_deref().filter(|_| !leaks) {
-            self.board.free(locks, lease.fence, self.now);
+            self.board.free(locks, lease.fence);
         }
         lease
     }
@@ -487,7 +489,7 @@ impl Engine {
                 lease.locks = Some(locks.iter().copied().filter(|other| *other != lock).collect());
             }
         }
-        self.board.refresh_lock(lock, self.now);
+        self.board.refresh_lock(lock);
     }
 
     /// Makes sure that a worker's silence is noticed.

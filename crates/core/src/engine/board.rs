@@ -1,14 +1,14 @@
 //! The board: who waits for what. Classes, lanes and locks, and which lanes are open.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::class::Class;
 use super::config::{PASSED_OVER_MAX, RESERVE_AFTER};
 use super::lane::{Lane, LaneKey, Place, Queued, Rank};
 use super::lock::Lock;
-use crate::id::Fence;
+use crate::id::{Fence, StepIx};
 use crate::plan::Placement;
 use crate::planted::{Bug, Bugs};
 use crate::slab::Slab;
@@ -102,7 +102,7 @@ impl Board {
             self.lock_ids.remove(name);
             return;
         }
-        self.refresh_lock(lock, Time::ZERO);
+        self.refresh_lock(lock);
     }
 
     /// Whether any step could be handed out, if somebody wanted it.
@@ -112,20 +112,18 @@ impl Board {
 
     pub(super) fn push(&mut self, lane: u32, place: Place, queued: Queued) {
         self.lanes[lane].push(place, queued);
-        self.refresh(lane, queued.since);
+        self.head_changed(lane, queued.since);
         self.stirred = true;
     }
 
-    pub(super) fn remove(&mut self, lane: u32, place: Place, step: crate::id::StepIx, now: Time) {
+    pub(super) fn remove(&mut self, lane: u32, place: Place, step: StepIx, now: Time) {
         self.lanes[lane].remove(place, step);
-        self.refresh(lane, now);
-        self.refresh_rivals(lane, now);
+        self.head_changed(lane, now);
     }
 
     pub(super) fn purge(&mut self, lane: u32, run: u32, now: Time) {
         self.lanes[lane].purge(run);
-        self.refresh(lane, now);
-        self.refresh_rivals(lane, now);
+        self.head_changed(lane, now);
     }
 
     /// Takes a lane's locks for a lease. Lanes with a head that is as good, and waits for one of them, have been passed
@@ -139,6 +137,7 @@ impl Board {
                 let as_good = |(head, queued): (Place, Queued)| (head.rank, queued.since) <= (taker.0.rank, taker.1);
                 if lanes[*other].head().is_some_and(as_good) {
                     lanes[*other].passed += 1;
+                    lanes[*other].due |= lanes[*other].passed >= PASSED_OVER_MAX;
                 }
             }
             locks[*lock].holders.push(fence);
@@ -147,21 +146,18 @@ impl Board {
     }
 
     /// Frees a lease's locks.
-    pub(super) fn free(&mut self, locks: &[u32], fence: Fence, now: Time) {
+    pub(super) fn free(&mut self, locks: &[u32], fence: Fence) {
         for lock in locks {
             self.locks[*lock].release(fence);
         }
         for lock in locks {
-            self.refresh_lock(*lock, now);
+            self.refresh_lock(*lock);
         }
     }
 
     /// Opens or closes a lane in its class, as its head and its locks say.
-    pub(super) fn refresh(&mut self, lane: u32, now: Time) {
-        let wanted = self.lanes[lane]
-            .head()
-            .map(|(place, _)| place.rank)
-            .filter(|_| self.may_take(lane, now));
+    fn refresh(&mut self, lane: u32) {
+        let wanted = self.lanes[lane].head().map(|(place, _)| place.rank).filter(|_| self.may_take(lane));
         if self.lanes[lane].listed == wanted {
             return;
         }
@@ -182,58 +178,70 @@ impl Board {
     }
 
     /// Looks again at all lanes that take a lock.
-    pub(super) fn refresh_lock(&mut self, lock: u32, now: Time) {
-        for lane in self.locks[lock].lanes.clone() {
-            self.refresh(lane, now);
+    pub(super) fn refresh_lock(&mut self, lock: u32) {
+        for at in 0..self.locks[lock].lanes.len() {
+            self.refresh(self.locks[lock].lanes[at]);
         }
     }
 
-    /// Looks again at all lanes that share a lock with this one: what is reserved for it may have changed.
-    pub(super) fn refresh_rivals(&mut self, lane: u32, now: Time) {
-        let Some(locks) = self.lanes[lane].locks.clone() else {
-            return;
-        };
-        for lock in &*locks {
-            self.refresh_lock(*lock, now);
+    /// A lane's head has changed, or whether it is due.
+    pub(super) fn head_changed(&mut self, lane: u32, now: Time) {
+        if self.lanes[lane].locks.is_none() {
+            return self.refresh(lane);
+        }
+        let it = &mut self.lanes[lane];
+        let waited = it.head().is_some_and(|(_, head)| now.since(head.since) >= RESERVE_AFTER);
+        it.due = waited || it.passed >= PASSED_OVER_MAX;
+        self.refresh_rivals(lane);
+    }
+
+    /// Looks again at all lanes that this one's claim can open or close: those that share a lock with it, and those
+    /// that share one with these, whose claims depend on this one's.
+    pub(super) fn refresh_rivals(&mut self, lane: u32) {
+        let Some(own) = self.lanes[lane].locks.clone() else { return };
+        let rivals = own.iter().flat_map(|lock| &self.locks[*lock].lanes);
+        let locks: BTreeSet<u32> =
+            rivals.filter_map(|rival| self.lanes[*rival].locks.as_deref()).flatten().copied().collect();
+        for lock in locks {
+            self.refresh_lock(lock);
         }
     }
 
-    /// Whether a step of the lane could take all its locks now: each has a free slot that is not reserved.
-    pub(super) fn may_take(&self, lane: u32, now: Time) -> bool {
-        let Some(locks) = &self.lanes[lane].locks else {
-            return true;
-        };
-        // What is quickly known first: to look for a reservation is to look at all lanes of a lock.
+    /// Whether a step of the lane could take all its locks now: each has a free slot that is not kept for another.
+    pub(super) fn may_take(&self, lane: u32) -> bool {
+        let Some(locks) = &self.lanes[lane].locks else { return true };
+        // What is quickly known first: to look for a claim is to look at all lanes of a lock.
         locks.iter().all(|lock| self.locks[*lock].free() > 0)
-            && locks.iter().all(|lock| self.locks[*lock].free() > 1 || !self.is_reserved(*lock, lane, now))
+            && locks.iter().all(|lock| self.locks[*lock].free() > 1 || !self.is_reserved(*lock, lane))
     }
 
     /// Whether the last free slot of a lock is kept for another lane than this. Of the lanes that are due at a lock only
     /// the best can have a claim.
-    fn is_reserved(&self, lock: u32, lane: u32, now: Time) -> bool {
-        let due = |other: &u32| Some((self.due(*other, now)?, *other));
-        let best = self.locks[lock].lanes.iter().filter_map(due).min();
-        best.is_some_and(|(_, best)| best != lane && self.has_claim(best, now))
+    fn is_reserved(&self, lock: u32, lane: u32) -> bool {
+        self.best_due(lock).is_some_and(|best| best != lane && self.has_claim(best))
     }
 
-    /// Whether locks are kept for the head of a lane: it is due, and no better lane that is due takes one of the same
-    /// locks. Two claims therefore never share a lock, and cannot wait for each other.
-    fn has_claim(&self, lane: u32, now: Time) -> bool {
-        let Some(mine) = self.due(lane, now) else { return false };
-        let locks = self.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
-        let mut rivals = locks.flat_map(|lock| &self.locks[*lock].lanes).filter(|other| **other != lane);
-        !rivals.any(|other| self.due(*other, now).is_some_and(|theirs| (theirs, *other) < (mine, lane)))
+    /// Whether locks are kept for the head of a lane: it is due, and at none of its locks a better one is. Two claims
+    /// therefore never share a lock, and cannot wait for each other.
+    fn has_claim(&self, lane: u32) -> bool {
+        let mut locks = self.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
+        locks.all(|lock| self.best_due(*lock) == Some(lane))
+    }
+
+    /// The best of the lanes at a lock that are due.
+    fn best_due(&self, lock: u32) -> Option<u32> {
+        let due = self.locks[lock].lanes.iter().filter_map(|lane| Some((self.claim(*lane)?, *lane)));
+        due.min().map(|(_, lane)| lane)
     }
 
     /// How good the claim of a lane is whose head was passed over or waited too long, and that somebody could run: the
     /// more often it was passed over the better.
-    fn due(&self, lane: u32, now: Time) -> Option<(Reverse<u32>, Rank, Time)> {
-        if self.bugs.on(Bug::TwoLockStarvation) {
+    fn claim(&self, lane: u32) -> Option<(Reverse<u32>, Rank, Time)> {
+        let it = &self.lanes[lane];
+        if !it.due || self.bugs.on(Bug::TwoLockStarvation) || self.classes[it.key.class].workers == 0 {
             return None;
         }
-        let it = &self.lanes[lane];
         let (place, queued) = it.head()?;
-        let due = it.passed >= PASSED_OVER_MAX || now.since(queued.since) >= RESERVE_AFTER;
-        (due && self.classes[it.key.class].workers > 0).then_some((Reverse(it.passed), place.rank, queued.since))
+        Some((Reverse(it.passed), place.rank, queued.since))
     }
 }

@@ -51,6 +51,9 @@ pub(super) const PASSED_OVER_MAX: u32 = 8;
 /// A step that waited this long has its locks reserved for it when they are free.
 pub(super) const RESERVE_AFTER: Span = Span::secs(60);
 
+/// How soon a wait is looked at again that is over and had no consequence yet.
+pub(super) const LOOK_AGAIN: Span = Span::secs(60);
+
 /// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
 pub(super) const ELSEWHERE_PATIENCE: Span = Span::secs(60);
 

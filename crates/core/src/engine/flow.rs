@@ -1,5 +1,6 @@
 //! How work flows through a run: what becomes ready when something ends, and what no longer may.
 
+use super::config::{LOOK_AGAIN, RESERVE_AFTER};
 use super::event::Unplaceable;
 use super::lane::{Queued, StoppedBy};
 use super::run::NONE;
@@ -11,6 +12,7 @@ use crate::outcome::StepStatus;
 use crate::plan::{Condition, OnFailure};
 use crate::planted::Bug;
 use crate::session::{StopHow, StopReason};
+use crate::time::Time;
 
 impl Engine {
     /// Follows from a node's end: dependents wait for one need less, and joins end with their last cell.
@@ -148,6 +150,9 @@ impl Engine {
         let lane = own.unwrap_or(run.lanes[spec_ix as usize]);
         let place = self.place(run_ix, step, lane);
         self.board.remove(lane, place, step, self.now);
+        if let (true, Some((_, head))) = (self.board.lanes[lane].locks.is_some(), self.board.lanes[lane].head()) {
+            self.watch_lane(lane, head.since);
+        }
         lane
     }
 
@@ -215,21 +220,20 @@ impl Engine {
         self.notify.insert(lease.worker);
         if self.config.bugs.on(Bug::LockFreedEarly) {
             let (fence, locks) = (lease.fence, lease.locks.clone());
-            self.board.free(locks.as_deref().unwrap_or(&[]), fence, self.now);
+            self.board.free(locks.as_deref().unwrap_or(&[]), fence);
         }
     }
 
-    /// Makes sure that a lane's waits are looked at in time.
-    pub(super) fn watch_lane(&mut self, lane_ix: u32, since: crate::time::Time) {
+    /// Makes sure that the waits of a step that is in a lane since then are looked at in time.
+    pub(super) fn watch_lane(&mut self, lane_ix: u32, since: Time) {
         let lane = &self.board.lanes[lane_ix];
-        let unserved = self.board.classes[lane.key.class].workers == 0;
-        let worker = unserved.then(|| {
-            since.max(self.board.classes[lane.key.class].empty_since) + lane.key.wait_for_worker
-        });
+        let class = &self.board.classes[lane.key.class];
+        let worker = (class.workers == 0).then(|| since.max(class.empty_since) + lane.key.wait_for_worker);
         let lock = lane.locks.is_some().then(|| since + lane.key.wait_for_lock);
-        let Some(at) = worker.into_iter().chain(lock).min() else {
-            return;
-        };
+        let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
+        let Some(at) = [worker, lock, claim].into_iter().flatten().min() else { return };
+        // A wait that is over without consequence (its locks are free, its workers busy) is looked at now and then.
+        let at = if at > self.now { at } else { self.now + LOOK_AGAIN };
         if lane.timer.is_none_or(|set| at < set) {
             if let Some(set) = lane.timer {
                 self.timers.clear(set, Timer::Lane(lane_ix));

@@ -80,7 +80,7 @@ impl Engine {
     }
 
     /// The head of the best open lane among the classes that the worker serves.
-    fn best_for(&mut self, worker: u32) -> Option<(u32, Place, Queued)> {
+    fn best_for(&self, worker: u32) -> Option<(u32, Place, Queued)> {
         let mut best: Option<((i64, std::cmp::Reverse<u32>, u32, u64), u32)> = None;
         for at in 0..self.workers[worker].classes.len() {
             let class = self.workers[worker].classes[at];
@@ -99,16 +99,9 @@ impl Engine {
     }
 
     /// The first open lane of a class that takes this worker.
-    fn open_lane(&mut self, worker: u32, class: u32) -> Option<(Rank, u32)> {
-        loop {
-            let mut listed = self.board.classes[class].open.iter().copied();
-            let (rank, lane) = listed.find(|(_, lane)| self.lane_takes(worker, *lane))?;
-            // Claims come with time alone: where one has closed this lane, another lane may have been opened by it.
-            if self.board.lanes[lane].locks.is_none() || self.board.may_take(lane, self.now) {
-                return Some((rank, lane));
-            }
-            self.board.refresh_rivals(lane, self.now);
-        }
+    fn open_lane(&self, worker: u32, class: u32) -> Option<(Rank, u32)> {
+        let mut open = self.board.classes[class].open.iter().copied();
+        open.find(|(_, lane)| self.lane_takes(worker, *lane))
     }
 
     fn lane_takes(&self, worker: u32, lane: u32) -> bool {

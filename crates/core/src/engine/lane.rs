@@ -85,6 +85,8 @@ pub(super) struct Lane {
     queue: BTreeMap<Place, VecDeque<Queued>>,
     /// How often a worse step took one of its locks while its head waited.
     pub(super) passed: u32,
+    /// Whether its head was passed over or waited too long, so that locks are kept for it.
+    pub(super) due: bool,
     /// Under which rank its class lists it as open.
     pub(super) listed: Option<Rank>,
     /// Runs that use it.
@@ -97,7 +99,7 @@ impl Lane {
     pub(super) fn new(key: LaneKey) -> Self {
         let locks: Arc<[u32]> = key.locks.iter().map(|(lock, _)| *lock).collect();
         let locks = (!locks.is_empty()).then_some(locks);
-        Self { key, locks, queue: BTreeMap::new(), passed: 0, listed: None, users: 0, timer: None }
+        Self { key, locks, queue: BTreeMap::new(), passed: 0, due: false, listed: None, users: 0, timer: None }
     }
 
     pub(super) fn place(&self, rank: Rank, run: u32) -> Place {

@@ -238,7 +238,7 @@ impl Engine {
     /// Locks are kept only for steps that somebody could run: who that is has changed.
     fn claims_changed(&mut self, class: u32) {
         for lane in self.board.classes[class].lanes.clone() {
-            self.board.refresh_rivals(lane, self.now);
+            self.board.refresh_rivals(lane);
         }
     }
 

@@ -170,38 +170,31 @@ impl Engine {
         }
     }
 
-    /// Steps of a lane have waited long: those that nobody could run, or whose locks were not free, fail.
+    /// Steps of a lane have waited long: locks are kept for the first; those that nobody could run, or whose locks were
+    /// not free, fail.
     fn lane_waited(&mut self, out: &mut Out, lane: u32) {
         if self.board.lanes.get(lane).is_none_or(|it| it.timer.is_none_or(|at| at > self.now)) {
             return;
         }
         self.board.lanes[lane].timer = None;
-        loop {
-            let Some((place, queued, settled)) =
-                self.first_overdue(lane).filter(|_| !self.is_full(out))
-            else {
-                break;
-            };
+        self.board.head_changed(lane, self.now);
+        while let Some((place, queued, settled)) = self.first_overdue(lane) {
+            if self.is_full(out) {
+                return self.watch_lane(lane, queued.since);
+            }
             self.emit_settled(out, place.run, queued.step, settled);
             if self.board.lanes.get(lane).is_none() {
                 return;
             }
         }
-        let oldest = self.board.lanes[lane].fronts().map(|(_, queued)| queued.since).min();
-        if let Some(oldest) = oldest {
-            self.watch_lane(lane, oldest.max(self.now - self.shortest_wait(lane)));
+        if let Some(oldest) = self.board.lanes[lane].fronts().map(|(_, queued)| queued.since).min() {
+            self.watch_lane(lane, oldest);
         }
     }
 
     fn first_overdue(&self, lane: u32) -> Option<(Place, Queued, Settled)> {
         let mut fronts = self.board.lanes[lane].fronts();
-        fronts
-            .find_map(|(place, queued)| Some((place, queued, self.waited_too_long(lane, queued)?)))
-    }
-
-    fn shortest_wait(&self, lane: u32) -> crate::time::Span {
-        let key = &self.board.lanes[lane].key;
-        key.wait_for_worker.min(key.wait_for_lock).less(crate::time::Span::millis(1))
+        fronts.find_map(|(place, queued)| Some((place, queued, self.waited_too_long(lane, queued)?)))
     }
 
     fn waited_too_long(&self, lane_ix: u32, queued: Queued) -> Option<Settled> {
@@ -211,8 +204,7 @@ impl Engine {
         if class.workers == 0 && unserved_since + lane.key.wait_for_worker <= self.now {
             return Some(Settled::FailedNoWorker);
         }
-        let locked_out = lane.locks.is_some() && !self.board.may_take(lane_ix, self.now);
-        (locked_out && queued.since + lane.key.wait_for_lock <= self.now)
-            .then_some(Settled::FailedNoLock)
+        let locked_out = lane.locks.is_some() && !self.board.may_take(lane_ix);
+        (locked_out && queued.since + lane.key.wait_for_lock <= self.now).then_some(Settled::FailedNoLock)
     }
 }

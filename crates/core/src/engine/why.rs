@@ -157,7 +157,7 @@ impl Engine {
 
     fn lock_waits(&self, lane: u32) -> Vec<LockWait> {
         let locks = self.board.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
-        let open = self.board.may_take(lane, self.now);
+        let open = self.board.may_take(lane);
         let busy =
             locks.map(|lock| &self.board.locks[*lock]).filter(|lock| !open && lock.free() <= 1);
         let wait = |lock: &super::lock::Lock| LockWait {
