@@ -84,7 +84,7 @@ impl Engine {
                 self.step_settled(self.run_ix(*run)?, *step, settled)?;
             }
             Event::LateOutcome { run, step, fence, outcome } => {
-                self.late(*run, *step, *fence, outcome)
+                self.late(*run, *step, *fence, outcome);
             }
             Event::LockForced { lock, fence } => self.lock_forced(lock, *fence),
         }

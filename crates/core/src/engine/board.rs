@@ -128,13 +128,20 @@ impl Board {
 
     /// Takes a lane's locks for a lease. Lanes with a head that is as good, and waits for one of them, have been passed
     /// over.
-    pub(super) fn take(&mut self, lane: u32, taker: (Place, Time), fence: Fence) -> Option<Arc<[u32]>> {
+    pub(super) fn take(
+        &mut self,
+        lane: u32,
+        taker: (Place, Time),
+        fence: Fence,
+    ) -> Option<Arc<[u32]>> {
         let locks = self.lanes[lane].locks.clone()?;
         self.lanes[lane].passed = 0;
         for lock in &*locks {
             let Self { lanes, locks, .. } = self;
             for other in locks[*lock].lanes.iter().filter(|other| **other != lane) {
-                let as_good = |(head, queued): (Place, Queued)| (head.rank, queued.since) <= (taker.0.rank, taker.1);
+                let as_good = |(head, queued): (Place, Queued)| {
+                    (head.rank, queued.since) <= (taker.0.rank, taker.1)
+                };
                 if lanes[*other].head().is_some_and(as_good) {
                     lanes[*other].passed += 1;
                     lanes[*other].due |= lanes[*other].passed >= PASSED_OVER_MAX;
@@ -157,7 +164,8 @@ impl Board {
 
     /// Opens or closes a lane in its class, as its head and its locks say.
     fn refresh(&mut self, lane: u32) {
-        let wanted = self.lanes[lane].head().map(|(place, _)| place.rank).filter(|_| self.may_take(lane));
+        let wanted =
+            self.lanes[lane].head().map(|(place, _)| place.rank).filter(|_| self.may_take(lane));
         if self.lanes[lane].listed == wanted {
             return;
         }
@@ -200,8 +208,11 @@ impl Board {
     pub(super) fn refresh_rivals(&mut self, lane: u32) {
         let Some(own) = self.lanes[lane].locks.clone() else { return };
         let rivals = own.iter().flat_map(|lock| &self.locks[*lock].lanes);
-        let locks: BTreeSet<u32> =
-            rivals.filter_map(|rival| self.lanes[*rival].locks.as_deref()).flatten().copied().collect();
+        let locks: BTreeSet<u32> = rivals
+            .filter_map(|rival| self.lanes[*rival].locks.as_deref())
+            .flatten()
+            .copied()
+            .collect();
         for lock in locks {
             self.refresh_lock(lock);
         }
@@ -212,7 +223,9 @@ impl Board {
         let Some(locks) = &self.lanes[lane].locks else { return true };
         // What is quickly known first: to look for a claim is to look at all lanes of a lock.
         locks.iter().all(|lock| self.locks[*lock].free() > 0)
-            && locks.iter().all(|lock| self.locks[*lock].free() > 1 || !self.is_reserved(*lock, lane))
+            && locks
+                .iter()
+                .all(|lock| self.locks[*lock].free() > 1 || !self.is_reserved(*lock, lane))
     }
 
     /// Whether the last free slot of a lock is kept for another lane than this. Of the lanes that are due at a lock only
@@ -230,7 +243,8 @@ impl Board {
 
     /// The best of the lanes at a lock that are due.
     fn best_due(&self, lock: u32) -> Option<u32> {
-        let due = self.locks[lock].lanes.iter().filter_map(|lane| Some((self.claim(*lane)?, *lane)));
+        let due =
+            self.locks[lock].lanes.iter().filter_map(|lane| Some((self.claim(*lane)?, *lane)));
         due.min().map(|(_, lane)| lane)
     }
 
@@ -238,7 +252,10 @@ impl Board {
     /// more often it was passed over the better.
     fn claim(&self, lane: u32) -> Option<(Reverse<u32>, Rank, Time)> {
         let it = &self.lanes[lane];
-        if !it.due || self.bugs.on(Bug::TwoLockStarvation) || self.classes[it.key.class].workers == 0 {
+        if !it.due
+            || self.bugs.on(Bug::TwoLockStarvation)
+            || self.classes[it.key.class].workers == 0
+        {
             return None;
         }
         let (place, queued) = it.head()?;

@@ -22,6 +22,12 @@ pub(super) struct Class {
 
 impl Class {
     pub(super) fn new(placement: Placement, now: Time) -> Self {
-        Self { placement, lanes: BTreeSet::new(), open: BTreeSet::new(), workers: 0, empty_since: now }
+        Self {
+            placement,
+            lanes: BTreeSet::new(),
+            open: BTreeSet::new(),
+            workers: 0,
+            empty_since: now,
+        }
     }
 }

@@ -90,7 +90,8 @@ impl Engine {
         for finished in &exchange.finished {
             body.verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
         }
-        let listed = |fence: Fence| exchange.in_flight.iter().any(|lease| lease.lease.fence == fence);
+        let listed =
+            |fence: Fence| exchange.in_flight.iter().any(|lease| lease.lease.fence == fence);
         self.workers[worker].told.retain(|fence, _| listed(*fence));
         for listed in &exchange.in_flight {
             self.present(out, worker, listed, exchange.seq, &mut body);
@@ -184,7 +185,10 @@ impl Engine {
     /// exchange may rest meanwhile.
     fn tell_stop(&mut self, worker: u32, stop: Stop, seq: Seq, body: &mut ReplyBody) {
         let it = &mut self.workers[worker];
-        let known = it.told.get(&stop.fence).is_some_and(|(how, at)| *how >= stop.how && *at <= it.peer.seen());
+        let known = it
+            .told
+            .get(&stop.fence)
+            .is_some_and(|(how, at)| *how >= stop.how && *at <= it.peer.seen());
         if !known {
             it.told.insert(stop.fence, (stop.how, seq));
             body.stops.push(stop);
@@ -252,8 +256,14 @@ impl Engine {
         let back = |lease: &&u32| self.leases[**lease].asked_back;
         let take_back: Vec<Fence> =
             leases.iter().filter(back).map(|lease| self.leases[*lease].fence).collect();
-        let told = |stop: &Stop| self.workers[worker].told.get(&stop.fence).is_some_and(|(how, _)| *how >= stop.how);
-        let stops = leases.iter().filter_map(|lease| self.stop_of(*lease)).filter(|stop| !told(stop)).collect();
+        let told = |stop: &Stop| {
+            self.workers[worker].told.get(&stop.fence).is_some_and(|(how, _)| *how >= stop.how)
+        };
+        let stops = leases
+            .iter()
+            .filter_map(|lease| self.stop_of(*lease))
+            .filter(|stop| !told(stop))
+            .collect();
         ReplyBody { stops, take_back, ..ReplyBody::default() }
     }
 }

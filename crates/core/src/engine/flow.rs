@@ -80,7 +80,11 @@ impl Engine {
     }
 
     /// A waiting node becomes ready, or is to end, as its needs say. True if it is a join and has ended by it.
-    pub(super) fn look_at_needs(&mut self, run_ix: u32, node: StepIx) -> Result<bool, IllegalChange> {
+    pub(super) fn look_at_needs(
+        &mut self,
+        run_ix: u32,
+        node: StepIx,
+    ) -> Result<bool, IllegalChange> {
         let run = &mut self.runs[run_ix];
         let condition = run.plan.spec(node).map(|spec| spec.condition);
         let state = run.step_mut(node);
@@ -96,8 +100,12 @@ impl Engine {
             return Ok(done);
         };
         match (condition, done, failed) {
-            (Condition::Success, _, true) | (Condition::Failure, true, false) => self.settle_later(run_ix, node),
-            (Condition::Success, true, false) | (Condition::Failure, true, true) | (Condition::Always, true, _) => {
+            (Condition::Success, _, true) | (Condition::Failure, true, false) => {
+                self.settle_later(run_ix, node);
+            }
+            (Condition::Success, true, false)
+            | (Condition::Failure, true, true)
+            | (Condition::Always, true, _) => {
                 self.make_ready(run_ix, node)?;
             }
             (Condition::Success | Condition::Failure | Condition::Always, false, _) => {}
@@ -127,7 +135,8 @@ impl Engine {
         if run.options.unplaceable != Unplaceable::Wait && self.board.classes[class].workers == 0 {
             return self.settle_later(run_ix, step);
         }
-        let avoid = run.avoid.get(&step).and_then(|avoid| self.worker_ids.get(&avoid.worker)).copied();
+        let avoid =
+            run.avoid.get(&step).and_then(|avoid| self.worker_ids.get(&avoid.worker)).copied();
         if let Some(avoid) = avoid {
             let key = self.lane_key(run_ix, spec_ix, Some(avoid));
             lane = self.board.use_lane(key);
@@ -150,7 +159,9 @@ impl Engine {
         let lane = own.unwrap_or(run.lanes[spec_ix as usize]);
         let place = self.place(run_ix, step, lane);
         self.board.remove(lane, place, step, self.now);
-        if let (true, Some((_, head))) = (self.board.lanes[lane].locks.is_some(), self.board.lanes[lane].head()) {
+        if let (true, Some((_, head))) =
+            (self.board.lanes[lane].locks.is_some(), self.board.lanes[lane].head())
+        {
             self.watch_lane(lane, head.since);
         }
         lane
@@ -228,7 +239,8 @@ impl Engine {
     pub(super) fn watch_lane(&mut self, lane_ix: u32, since: Time) {
         let lane = &self.board.lanes[lane_ix];
         let class = &self.board.classes[lane.key.class];
-        let worker = (class.workers == 0).then(|| since.max(class.empty_since) + lane.key.wait_for_worker);
+        let worker =
+            (class.workers == 0).then(|| since.max(class.empty_since) + lane.key.wait_for_worker);
         let lock = lane.locks.is_some().then(|| since + lane.key.wait_for_lock);
         let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
         let Some(at) = [worker, lock, claim].into_iter().flatten().min() else { return };

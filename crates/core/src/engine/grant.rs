@@ -22,7 +22,8 @@ pub(super) enum Reach {
 impl Engine {
     /// Gives a worker what it wants and may have, in answer to its newest exchange.
     pub(super) fn fill(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody, reach: Reach) {
-        let mut left = self.room(worker).min(self.config.grants_max.saturating_sub(body.grants.len()));
+        let mut left =
+            self.room(worker).min(self.config.grants_max.saturating_sub(body.grants.len()));
         while left > 0 && !self.is_full(out) {
             let Some(grant) = self.grant_one(out, worker, reach) else { break };
             body.grants.push(grant);
@@ -164,7 +165,8 @@ impl Engine {
             return;
         }
         let parked = self.parked.iter().filter(|worker| self.room(**worker) > 0);
-        let load = |worker: u32| self.workers[worker].open() * 1000 / self.workers[worker].slots.max(1);
+        let load =
+            |worker: u32| self.workers[worker].open() * 1000 / self.workers[worker].slots.max(1);
         let mut waiting: Vec<(u32, u32, ReplyBody)> =
             parked.map(|worker| (load(*worker), *worker, ReplyBody::default())).collect();
         waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));

@@ -99,7 +99,16 @@ impl Lane {
     pub(super) fn new(key: LaneKey) -> Self {
         let locks: Arc<[u32]> = key.locks.iter().map(|(lock, _)| *lock).collect();
         let locks = (!locks.is_empty()).then_some(locks);
-        Self { key, locks, queue: BTreeMap::new(), passed: 0, due: false, listed: None, users: 0, timer: None }
+        Self {
+            key,
+            locks,
+            queue: BTreeMap::new(),
+            passed: 0,
+            due: false,
+            listed: None,
+            users: 0,
+            timer: None,
+        }
     }
 
     pub(super) fn place(&self, rank: Rank, run: u32) -> Place {

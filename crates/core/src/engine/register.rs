@@ -26,7 +26,10 @@ impl Engine {
         let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
             let Register { worker, name, incarnation, labels, slots, home, spooled: _ } = register;
-            self.emit(out, Event::WorkerRegistered { worker, name, incarnation, labels, slots, home });
+            self.emit(
+                out,
+                Event::WorkerRegistered { worker, name, incarnation, labels, slots, home },
+            );
         }
         if known.is_none() {
             verdicts = self.judge_all(out, self.worker_ids[&id], &spooled);
@@ -35,7 +38,12 @@ impl Engine {
         Answer::Registered(Registered { term: self.term, ttl: self.ttl, interval, verdicts })
     }
 
-    fn judge_all(&mut self, out: &mut Out, worker: u32, spooled: &[Finished]) -> Vec<(Fence, Verdict)> {
+    fn judge_all(
+        &mut self,
+        out: &mut Out,
+        worker: u32,
+        spooled: &[Finished],
+    ) -> Vec<(Fence, Verdict)> {
         let mut verdicts = Vec::new();
         for finished in spooled {
             verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));

@@ -138,11 +138,15 @@ impl Engine {
     /// are told to stop. If a newer one is there already, it is this one that ends.
     fn supersede(&mut self, out: &mut Out, run_ix: u32, step: StepIx) {
         let Some(run) = self.runs.get(run_ix) else { return };
-        if run.status.is_terminal() || run.step(step).status != StepStatus::Ready || run.step(step).settling {
+        if run.status.is_terminal()
+            || run.step(step).status != StepStatus::Ready
+            || run.step(step).settling
+        {
             return;
         }
         let (by, order) = (run.id, run.order);
-        let yields = run.spec(step).locks.iter().filter(|lock| lock.order == LockOrder::CancelOlder);
+        let yields =
+            run.spec(step).locks.iter().filter(|lock| lock.order == LockOrder::CancelOlder);
         let locks: Vec<u32> = yields.map(|lock| self.board.lock_ids[&lock.name]).collect();
         for lock in locks {
             if let Some(newer) = self.newer_at(lock, order) {
@@ -162,7 +166,10 @@ impl Engine {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).flat_map(Lane::iter);
         let waiting = waiting.map(|(place, _)| place.run);
-        let held = self.leases.iter().filter(|(_, lease)| self.yields(lease, lock) && lease.stop.is_none());
+        let held = self
+            .leases
+            .iter()
+            .filter(|(_, lease)| self.yields(lease, lock) && lease.stop.is_none());
         let runs = waiting.chain(held.map(|(_, lease)| lease.run));
         runs.map(|run| &self.runs[run]).find(|run| run.order > order).map(|run| run.id)
     }
@@ -180,7 +187,8 @@ impl Engine {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).flat_map(Lane::iter);
         let older = waiting.filter(|(place, _)| place.rank.order < order);
-        let older: Vec<(u32, StepIx)> = older.map(|(place, queued)| (place.run, queued.step)).collect();
+        let older: Vec<(u32, StepIx)> =
+            older.map(|(place, queued)| (place.run, queued.step)).collect();
         for (run, step) in older {
             if self.is_full(out) {
                 return false;

@@ -187,14 +187,16 @@ impl Engine {
                 return;
             }
         }
-        if let Some(oldest) = self.board.lanes[lane].fronts().map(|(_, queued)| queued.since).min() {
+        if let Some(oldest) = self.board.lanes[lane].fronts().map(|(_, queued)| queued.since).min()
+        {
             self.watch_lane(lane, oldest);
         }
     }
 
     fn first_overdue(&self, lane: u32) -> Option<(Place, Queued, Settled)> {
         let mut fronts = self.board.lanes[lane].fronts();
-        fronts.find_map(|(place, queued)| Some((place, queued, self.waited_too_long(lane, queued)?)))
+        fronts
+            .find_map(|(place, queued)| Some((place, queued, self.waited_too_long(lane, queued)?)))
     }
 
     fn waited_too_long(&self, lane_ix: u32, queued: Queued) -> Option<Settled> {
@@ -205,6 +207,7 @@ impl Engine {
             return Some(Settled::FailedNoWorker);
         }
         let locked_out = lane.locks.is_some() && !self.board.may_take(lane_ix);
-        (locked_out && queued.since + lane.key.wait_for_lock <= self.now).then_some(Settled::FailedNoLock)
+        (locked_out && queued.since + lane.key.wait_for_lock <= self.now)
+            .then_some(Settled::FailedNoLock)
     }
 }

@@ -84,8 +84,10 @@ impl PlanBuilder {
         cells: impl IntoIterator<Item = (String, StepSpec)>,
     ) -> StepIx {
         self.definitions += 1;
-        let cells: Vec<StepIx> =
-            cells.into_iter().map(|(cell, spec)| self.cell(&format!("{name}[{cell}]"), spec, "")).collect();
+        let cells: Vec<StepIx> = cells
+            .into_iter()
+            .map(|(cell, spec)| self.cell(&format!("{name}[{cell}]"), spec, ""))
+            .collect();
         if cells.is_empty() {
             self.problems.push(PlanError::EmptyMatrix(name.to_owned()));
         }

@@ -194,7 +194,9 @@ impl WorkerSession {
     fn accept(&mut self, grant: Grant, deadline: Time) {
         let fence = grant.lease.fence;
         let repeat = if self.config.bugs.on(Bug::RepeatedGrantRunsAgain) {
-            self.held.contains_key(&fence)
+            self.held
+                .get(&fence)
+                .is_some_and(|held| !matches!(held.state, HeldState::Finished { .. }))
         } else {
             fence <= self.highest
         };

@@ -52,7 +52,10 @@ fn campaign(from: u64, count: u64) -> ExitCode {
             })
         };
         let threads: Vec<_> = (0..threads).map(spawn).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a schedule panicked: see above for its seed")).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a schedule panicked: see above for its seed"))
+            .collect()
     });
     let mut all = Campaign::default();
     parts.into_iter().for_each(|part| all.join(part));
@@ -71,7 +74,10 @@ fn report(all: &Campaign, seconds: f64) -> ExitCode {
     let mut failed = false;
     for (seed, violation) in all.failed.iter().take(10) {
         failed = true;
-        println!("FAILED seed {seed} at {} ms: {}: {}", violation.at, violation.rule, violation.detail);
+        println!(
+            "FAILED seed {seed} at {} ms: {}: {}",
+            violation.at, violation.rule, violation.detail
+        );
     }
     if all.failed.len() > 10 {
         println!("… and {} more", all.failed.len() - 10);
@@ -85,7 +91,11 @@ fn report(all: &Campaign, seconds: f64) -> ExitCode {
         failed = true;
         println!("FAILED: never seen: {}", missing.join("; "));
     }
-    println!("sim: {} passed, {} failed", all.schedules - all.failed.len() as u64, all.failed.len());
+    println!(
+        "sim: {} passed, {} failed",
+        all.schedules - all.failed.len() as u64,
+        all.failed.len()
+    );
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
@@ -97,7 +107,10 @@ fn one(seed: u64) -> ExitCode {
         println!("{schedule}seed {seed} holds: {} events", report.events);
         return ExitCode::SUCCESS;
     };
-    println!("{schedule}seed {seed} fails at {} ms: {}: {}", violation.at, violation.rule, violation.detail);
+    println!(
+        "{schedule}seed {seed} fails at {} ms: {}: {}",
+        violation.at, violation.rule, violation.detail
+    );
     let (short, report) = shrink(&schedule, Bugs::NONE);
     println!("\nshrunk to:\n{short}");
     report.story.iter().for_each(|line| println!("{line}"));
@@ -113,12 +126,11 @@ fn hunt_all() -> ExitCode {
     println!("{:<28} {:>6}  broken rule", "planted bug", "seed");
     for bug in Bug::ALL {
         let finding = hunt(bug, HUNT_MOST);
-        match finding.found {
-            Some((seed, violation)) => println!("{:<28} {seed:>6}  {}", format!("{bug:?}"), violation.rule),
-            None => {
-                missed += 1;
-                println!("{:<28} missed in {} schedules", format!("{bug:?}"), finding.schedules);
-            }
+        if let Some((seed, violation)) = finding.found {
+            println!("{:<28} {seed:>6}  {}", format!("{bug:?}"), violation.rule);
+        } else {
+            missed += 1;
+            println!("{:<28} missed in {} schedules", format!("{bug:?}"), finding.schedules);
         }
     }
     println!("hunt: {} passed, {missed} failed", Bug::ALL.len() - missed);

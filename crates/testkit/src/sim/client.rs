@@ -67,7 +67,11 @@ impl World<'_> {
         match self.clients[client].what {
             What::Submit(run) => {
                 let sketch = &self.schedule.runs[run];
-                let reuse = |step: &u32| Reused { step: StepIx(*step), from: RunId(9_999), output: Output::None };
+                let reuse = |step: &u32| Reused {
+                    step: StepIx(*step),
+                    from: RunId(9_999),
+                    output: Output::None,
+                };
                 Request::Submit(Submit {
                     run: run_id(run),
                     plan: sketch.plan.clone(),
@@ -90,8 +94,12 @@ impl World<'_> {
                 let seen = self.witness.submit_acked(run_id(run));
                 self.check(seen);
             }
-            (What::Submit(_), other) => self.fail("I9 durability", format!("a submission was answered {other:?}")),
-            (What::Cancel(..), Answer::Denied(windlass_core::engine::Denial::NoSuchRun(_))) => return,
+            (What::Submit(_), other) => {
+                self.fail("I9 durability", format!("a submission was answered {other:?}"));
+            }
+            (What::Cancel(..), Answer::Denied(windlass_core::engine::Denial::NoSuchRun(_))) => {
+                return;
+            }
             (What::Cancel(run, _), Answer::Done) => {
                 let seen = self.witness.cancel_acked(run_id(run));
                 self.check(seen);

@@ -6,7 +6,8 @@ use super::world::{Ev, World};
 
 impl World<'_> {
     pub(crate) fn fault_begins(&mut self, fault: usize) {
-        let (what, until) = (self.schedule.faults[fault].what, self.now + self.schedule.faults[fault].lasts);
+        let (what, until) =
+            (self.schedule.faults[fault].what, self.now + self.schedule.faults[fault].lasts);
         self.tell(|| format!("FAULT {what:?} until {until}"));
         match what {
             FaultKind::LeaderCrash(leader) => {
@@ -18,7 +19,8 @@ impl World<'_> {
             FaultKind::LeaderFreeze(leader) => {
                 self.leaders[leader].frozen_until = self.leaders[leader].frozen_until.max(until);
                 for worker in self.own_workers(leader) {
-                    self.workers[worker].frozen_until = self.workers[worker].frozen_until.max(until);
+                    self.workers[worker].frozen_until =
+                        self.workers[worker].frozen_until.max(until);
                 }
             }
             FaultKind::WorkerCrash(worker) => self.worker_crashes(worker),
@@ -27,14 +29,17 @@ impl World<'_> {
                 self.workers[worker].frozen_until = self.workers[worker].frozen_until.max(until);
             }
             FaultKind::NodeFreeze(worker) => {
-                self.workers[worker].node_frozen_until = self.workers[worker].node_frozen_until.max(until);
+                self.workers[worker].node_frozen_until =
+                    self.workers[worker].node_frozen_until.max(until);
                 self.witness.freeze(worker, true);
                 self.at(until, Ev::Thaw(worker));
             }
             FaultKind::CutUp(worker) => self.cut(worker, until, true, false),
             FaultKind::CutDown(worker) => self.cut(worker, until, false, true),
             FaultKind::CutBoth(worker) => self.cut(worker, until, true, true),
-            FaultKind::CutAll => (0..self.workers.len()).for_each(|worker| self.cut(worker, until, true, true)),
+            FaultKind::CutAll => {
+                (0..self.workers.len()).for_each(|worker| self.cut(worker, until, true, true));
+            }
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
@@ -74,12 +79,15 @@ impl World<'_> {
                     self.worker_starts(worker);
                 }
             }
-            FaultKind::WorkerCrash(worker) | FaultKind::NodeCrash(worker) => self.worker_starts(worker),
+            FaultKind::WorkerCrash(worker) | FaultKind::NodeCrash(worker) => {
+                self.worker_starts(worker);
+            }
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
             | FaultKind::JournalDown => {
-                let same = |ill: &FaultKind| std::mem::discriminant(ill) == std::mem::discriminant(&what);
+                let same =
+                    |ill: &FaultKind| std::mem::discriminant(ill) == std::mem::discriminant(&what);
                 if let Some(at) = self.journal.ills.iter().position(same) {
                     self.journal.ills.remove(at);
                 }

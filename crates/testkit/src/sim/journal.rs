@@ -97,7 +97,8 @@ impl World<'_> {
     /// Sends an operation to the store; its effect and its answer take their time.
     pub(crate) fn ask_store(&mut self, leader: usize, op: StoreOp) {
         let slow = self.journal.ills.iter().any(|ill| matches!(ill, FaultKind::JournalSlow));
-        let straggles = !self.is_healed() && self.rng.chance(self.schedule.weather.straggle_per_mille / 6);
+        let straggles =
+            !self.is_healed() && self.rng.chance(self.schedule.weather.straggle_per_mille / 6);
         let delay = match (slow, straggles) {
             (_, true) => self.rng.range(3_000, 9_000),
             (true, false) => self.rng.range(300, 2_500),
@@ -108,7 +109,8 @@ impl World<'_> {
     }
 
     pub(crate) fn store_applies(&mut self, leader: usize, life: u32, op: StoreOp) {
-        let ill = self.journal.ills.iter().copied().find(|ill| !matches!(ill, FaultKind::JournalSlow));
+        let ill =
+            self.journal.ills.iter().copied().find(|ill| !matches!(ill, FaultKind::JournalSlow));
         let failed = match &op {
             StoreOp::Campaign => FailedOp::Campaign,
             StoreOp::Renew(_) | StoreOp::Resign(_) => FailedOp::Renew,
@@ -117,7 +119,9 @@ impl World<'_> {
         let is_append = matches!(op, StoreOp::Append(_));
         let result = match ill {
             Some(FaultKind::JournalDown) => StoreResult::Failed(failed),
-            Some(FaultKind::JournalRefuses) if is_append && self.rng.chance(800) => StoreResult::Failed(failed),
+            Some(FaultKind::JournalRefuses) if is_append && self.rng.chance(800) => {
+                StoreResult::Failed(failed)
+            }
             Some(FaultKind::JournalUnknown) if is_append && self.rng.chance(700) => {
                 if self.rng.chance(600) {
                     self.store_does(op);
@@ -158,7 +162,8 @@ impl World<'_> {
         }
         for (at, event) in append.events {
             self.tell_record(append.term, &event);
-            let seen = self.witness.commit(append.term, self.journal.term, at, &event, &mut self.marks);
+            let seen =
+                self.witness.commit(append.term, self.journal.term, at, &event, &mut self.marks);
             self.check(seen);
             self.journal.records.push(Record { batch: append.batch, at, event });
         }

@@ -72,7 +72,16 @@ enum Answered {
 
 impl LeaderNode {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, frozen_until: 0, up: true, life: 0, asked_at: Time::ZERO, asking: false, wakes_at: 0, lead: None }
+        Self {
+            clock,
+            frozen_until: 0,
+            up: true,
+            life: 0,
+            asked_at: Time::ZERO,
+            asking: false,
+            wakes_at: 0,
+            lead: None,
+        }
     }
 
     /// Whether it leads and everything that it decided is durable.
@@ -120,7 +129,11 @@ impl World<'_> {
             self.lead_request(leader, None, Request::Tick);
         }
         let now = self.now;
-        if self.leaders[leader].lead.as_ref().is_some_and(|lead| lead.retry_at.is_some_and(|at| at <= now)) {
+        if self.leaders[leader]
+            .lead
+            .as_ref()
+            .is_some_and(|lead| lead.retry_at.is_some_and(|at| at <= now))
+        {
             self.append_first(leader);
         }
         self.wake_leader_later(leader);
@@ -243,7 +256,11 @@ impl World<'_> {
         }
         let (from, request) = match message {
             Up::Register(worker, register) => {
-                debug_assert_eq!(register.home, Home::Apart, "another node may always take over here");
+                debug_assert_eq!(
+                    register.home,
+                    Home::Apart,
+                    "another node may always take over here"
+                );
                 (To::Worker(worker), Request::Register(register))
             }
             Up::Exchange(worker, exchange) => (To::Worker(worker), Request::Exchange(exchange)),
@@ -255,14 +272,18 @@ impl World<'_> {
         };
         let local = self.leaders[leader].clock.local(self.now);
         match &self.leaders[leader].lead {
-            Some(lead) if local <= lead.trust_until => self.lead_request(leader, Some(from), request),
+            Some(lead) if local <= lead.trust_until => {
+                self.lead_request(leader, Some(from), request);
+            }
             Some(_) => {
                 self.marks.hit("leader froze and woke deposed");
                 self.steps_down(leader, "its trust has run out");
             }
             None => match from {
                 To::Worker(worker) => self.send_down(leader, worker, Down::NotLeader),
-                To::Client(client) => self.at(self.now + 2, Ev::ToClient(client, ClientAnswer::NotLeader)),
+                To::Client(client) => {
+                    self.at(self.now + 2, Ev::ToClient(client, ClientAnswer::NotLeader));
+                }
             },
         }
         self.wake_leader_later(leader);
@@ -281,7 +302,11 @@ impl World<'_> {
         let now = lead.journal_now(local);
         let decision = lead.engine.decide(request, now, luck);
         lead.decisions += 1;
-        let broken = if lead.decisions.is_multiple_of(CHECK_EVERY) { lead.engine.check() } else { Vec::new() };
+        let broken = if lead.decisions.is_multiple_of(CHECK_EVERY) {
+            lead.engine.check()
+        } else {
+            Vec::new()
+        };
         if let Some(violation) = broken.into_iter().next() {
             self.fail(violation.invariant, violation.detail);
         }
@@ -305,7 +330,8 @@ impl World<'_> {
             out.extend(answered(to, decision.answer, life).map(|answered| (to, answered)));
         }
         let id = self.rng.next();
-        let events: Vec<(Time, Event)> = decision.events.into_iter().map(|event| (decision.at, event)).collect();
+        let events: Vec<(Time, Event)> =
+            decision.events.into_iter().map(|event| (decision.at, event)).collect();
         if self.bugs.on(Bug::ReplyBeforeDurable) {
             self.send_out(leader, std::mem::take(&mut out));
         }
@@ -389,7 +415,9 @@ impl World<'_> {
     fn send_out(&mut self, leader: usize, out: Vec<(To, Answered)>) {
         for (to, answered) in out {
             match (to, answered) {
-                (To::Worker(worker), Answered::Down(message)) => self.send_down(leader, worker, message),
+                (To::Worker(worker), Answered::Down(message)) => {
+                    self.send_down(leader, worker, message);
+                }
                 (To::Client(client), Answered::Client(answer)) => {
                     let delay = self.rng.range(1, 5);
                     self.at(self.now + delay, Ev::ToClient(client, answer));
@@ -409,11 +437,19 @@ impl Lead {
     }
 }
 
-fn answered(to: To, answer: Answer, life: Option<windlass_core::id::Incarnation>) -> Option<Answered> {
+fn answered(
+    to: To,
+    answer: Answer,
+    life: Option<windlass_core::id::Incarnation>,
+) -> Option<Answered> {
     match (to, answer) {
         (To::Client(_), answer) => Some(Answered::Client(ClientAnswer::Of(answer))),
-        (To::Worker(_), Answer::Registered(told)) => Some(Answered::Down(Down::Joined(life?, Ok(told)))),
-        (To::Worker(_), Answer::Refused(refusal)) => Some(Answered::Down(Down::Joined(life?, Err(refusal)))),
+        (To::Worker(_), Answer::Registered(told)) => {
+            Some(Answered::Down(Down::Joined(life?, Ok(told))))
+        }
+        (To::Worker(_), Answer::Refused(refusal)) => {
+            Some(Answered::Down(Down::Joined(life?, Err(refusal))))
+        }
         (To::Worker(_), Answer::Done) => Some(Answered::Down(Down::GuardHeard(life?))),
         (To::Worker(_), Answer::Exchanged | Answer::Submitted { .. } | Answer::Denied(_)) => None,
     }

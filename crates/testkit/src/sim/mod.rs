@@ -16,8 +16,8 @@
 //! shrinks: faults and runs are left out one by one while it still fails.
 
 mod campaign;
-mod clock;
 mod client;
+mod clock;
 mod faults;
 mod journal;
 mod leader;

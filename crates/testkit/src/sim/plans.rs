@@ -47,7 +47,14 @@ enum Flavour {
 }
 
 pub(crate) fn runs(rng: &mut Rng) -> Vec<RunSketch> {
-    let flavours = [Flavour::Mixed, Flavour::Mixed, Flavour::Mixed, Flavour::LockStorm, Flavour::Queue, Flavour::Burst];
+    let flavours = [
+        Flavour::Mixed,
+        Flavour::Mixed,
+        Flavour::Mixed,
+        Flavour::LockStorm,
+        Flavour::Queue,
+        Flavour::Burst,
+    ];
     let flavour = rng.pick(&flavours);
     let count = if flavour == Flavour::Queue { rng.range(3, 5) } else { rng.range(1, 3) };
     (0..count).map(|at| run(rng, flavour, at)).collect()
@@ -79,7 +86,11 @@ fn run(rng: &mut Rng, flavour: Flavour, at: u64) -> RunSketch {
     let reuses = flavour == Flavour::Mixed && at == 0 && rng.chance(150);
     let roots = plan.nodes().filter(|node| plan.needs(*node).is_empty() && !plan.is_join(*node));
     RunSketch {
-        at: if flavour == Flavour::Queue { at * rng.range(5_000, 40_000) } else { rng.below(15_000) },
+        at: if flavour == Flavour::Queue {
+            at * rng.range(5_000, 40_000)
+        } else {
+            rng.below(15_000)
+        },
         options: options(rng),
         facts: facts.into(),
         reused: if reuses { roots.map(|node| node.0).take(2).collect() } else { Vec::new() },
@@ -108,7 +119,10 @@ fn mixed(rng: &mut Rng) -> Plan {
         } else {
             plan.step(&format!("s{at}"), spec)
         };
-        let mut needs: Vec<StepIx> = (0..rng.below(3)).filter_map(|_| nodes.get(rng.index(nodes.len().max(1)))).copied().collect();
+        let mut needs: Vec<StepIx> = (0..rng.below(3))
+            .filter_map(|_| nodes.get(rng.index(nodes.len().max(1))))
+            .copied()
+            .collect();
         needs.sort_unstable();
         needs.dedup();
         // A matrix is waited for by its join; its cells need nothing, which keeps the generator small.
@@ -121,15 +135,25 @@ fn mixed(rng: &mut Rng) -> Plan {
 }
 
 fn spec(rng: &mut Rng) -> StepSpec {
-    let mut spec = StepSpec { kill_grace: Span::millis(rng.range(50, 4_000)), ..StepSpec::default() };
+    let mut spec =
+        StepSpec { kill_grace: Span::millis(rng.range(50, 4_000)), ..StepSpec::default() };
     spec.wait_for_worker = Span::secs(rng.range(20, 200));
     if rng.chance(350) {
-        spec.placement = Placement { requirement: Requirement::all([rng.pick(&LABELS)]), ..Placement::default() };
+        spec.placement = Placement {
+            requirement: Requirement::all([rng.pick(&LABELS)]),
+            ..Placement::default()
+        };
     }
     if rng.chance(60) {
         spec.placement.pin = Pin::Leader;
     }
-    let order = rng.pick(&[LockOrder::Fifo, LockOrder::Fifo, LockOrder::Fifo, LockOrder::NewestFirst, LockOrder::CancelOlder]);
+    let order = rng.pick(&[
+        LockOrder::Fifo,
+        LockOrder::Fifo,
+        LockOrder::Fifo,
+        LockOrder::NewestFirst,
+        LockOrder::CancelOlder,
+    ]);
     if rng.chance(300) {
         spec.locks.push(LockUse { name: "alpha".into(), order });
     }
@@ -145,7 +169,13 @@ fn spec(rng: &mut Rng) -> StepSpec {
         ..Retry::default()
     };
     spec.priority = i32::try_from(rng.below(4)).expect("small");
-    spec.condition = rng.pick(&[Condition::Success, Condition::Success, Condition::Success, Condition::Always, Condition::Failure]);
+    spec.condition = rng.pick(&[
+        Condition::Success,
+        Condition::Success,
+        Condition::Success,
+        Condition::Always,
+        Condition::Failure,
+    ]);
     if rng.chance(100) {
         spec.on_failure = OnFailure::Ignore;
     }
@@ -160,7 +190,11 @@ fn spec(rng: &mut Rng) -> StepSpec {
 
 /// Steps that lose workers for no fault of their own must not fail for it here: the story is about something else.
 fn patient() -> StepSpec {
-    StepSpec { retry: Retry { times: 5, lost: 50, ..Retry::default() }, kill_grace: Span::millis(500), ..StepSpec::default() }
+    StepSpec {
+        retry: Retry { times: 5, lost: 50, ..Retry::default() },
+        kill_grace: Span::millis(500),
+        ..StepSpec::default()
+    }
 }
 
 fn lock_storm(rng: &mut Rng) -> Plan {
@@ -180,7 +214,10 @@ fn queue(rng: &mut Rng) -> Plan {
     let mut plan = PlanBuilder::new("queue");
     for at in 0..rng.range(20, 30) {
         let urgent = rng.chance(800);
-        plan.step(&format!("q{at}"), StepSpec { priority: if urgent { 4 } else { 0 }, ..patient() });
+        plan.step(
+            &format!("q{at}"),
+            StepSpec { priority: if urgent { 4 } else { 0 }, ..patient() },
+        );
     }
     plan.build().expect("the generator makes valid plans")
 }

@@ -28,7 +28,9 @@ impl World<'_> {
         let facts = self.schedule.runs[run].facts[lease.step.0 as usize];
         let timeout = grant.timeout.map(windlass_core::time::Span::as_millis);
         let (takes, outcome) = match timeout {
-            Some(timeout) if !facts.hangs && timeout < facts.takes => (Some(timeout), OutcomeKind::TimedOut),
+            Some(timeout) if !facts.hangs && timeout < facts.takes => {
+                (Some(timeout), OutcomeKind::TimedOut)
+            }
             Some(_) | None => ((!facts.hangs).then_some(facts.takes), facts.ends_as(lease.attempt)),
         };
         let grace = grant.kill_grace.as_millis();
@@ -58,15 +60,17 @@ impl World<'_> {
     }
 
     pub(crate) fn process_ends(&mut self, worker: usize, fence: Fence, version: u64) {
-        let known = self.workers[worker].processes.get(&fence).filter(|process| process.version == version);
+        let known =
+            self.workers[worker].processes.get(&fence).filter(|process| process.version == version);
         let Some(kind) = known.map(|process| process.outcome) else { return };
         self.process_gone(worker, fence);
         let outcome = match kind {
             OutcomeKind::Succeeded => Outcome::exit(0),
             OutcomeKind::Failed => Outcome::exit(1),
-            OutcomeKind::TimedOut | OutcomeKind::Cancelled | OutcomeKind::Lost | OutcomeKind::Released => {
-                Outcome::plain(kind)
-            }
+            OutcomeKind::TimedOut
+            | OutcomeKind::Cancelled
+            | OutcomeKind::Lost
+            | OutcomeKind::Released => Outcome::plain(kind),
         };
         self.worker_reaps(worker, fence, outcome);
     }
@@ -102,7 +106,7 @@ impl World<'_> {
     pub(crate) fn guard_kills(&mut self, worker: usize, fence: Fence) {
         let now = self.now;
         let due = |process: &&Process| process.guard_at.is_some_and(|at| at < now);
-        if self.workers[worker].processes.get(&fence).filter(due).is_none() {
+        if self.workers[worker].processes.get(&fence).as_ref().is_none_or(|x| !due(x)) {
             return;
         }
         self.marks.hit("lock-holding process ended for lost contact");

@@ -1,6 +1,6 @@
 //! Chance from a seed.
 
-/// A small generator (the SplitMix64 sequence): the same seed gives the same numbers for ever.
+/// A small generator (the `SplitMix64` sequence): the same seed gives the same numbers for ever.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
 

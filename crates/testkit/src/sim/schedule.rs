@@ -146,7 +146,13 @@ fn workers(rng: &mut Rng, leaders: usize, crowd: bool) -> Vec<WorkerSketch> {
     homes.into_iter().map(|own_of| sketch(own_of, rng)).collect()
 }
 
-fn faults(rng: &mut Rng, leaders: usize, workers: &[WorkerSketch], runs: usize, heals_at: u64) -> Vec<Fault> {
+fn faults(
+    rng: &mut Rng,
+    leaders: usize,
+    workers: &[WorkerSketch],
+    runs: usize,
+    heals_at: u64,
+) -> Vec<Fault> {
     let count = rng.range(5, 12);
     let favourite = rng.below(14);
     let mut list = Vec::new();
@@ -168,7 +174,10 @@ fn faults(rng: &mut Rng, leaders: usize, workers: &[WorkerSketch], runs: usize, 
             11 => FaultKind::JournalUnknown,
             12 => FaultKind::JournalSlow,
             13 => FaultKind::JournalDown,
-            14 => FaultKind::Cancel(rng.index(runs), rng.pick(&[CancelLevel::Stop, CancelLevel::Kill])),
+            14 => FaultKind::Cancel(
+                rng.index(runs),
+                rng.pick(&[CancelLevel::Stop, CancelLevel::Kill]),
+            ),
             _ => FaultKind::Drain(worker),
         };
         let lasts = if rng.chance(500) { rng.range(100, 4_000) } else { rng.range(4_000, 30_000) };
@@ -180,7 +189,11 @@ fn faults(rng: &mut Rng, leaders: usize, workers: &[WorkerSketch], runs: usize, 
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}: ttl {} ms, heals at {} ms, {:?}", self.seed, self.ttl, self.heals_at, self.weather)?;
+        writeln!(
+            f,
+            "seed {}: ttl {} ms, heals at {} ms, {:?}",
+            self.seed, self.ttl, self.heals_at, self.weather
+        )?;
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(
                 f,

@@ -37,9 +37,17 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         });
         list.push(without);
     }
-    if schedule.weather.loss_per_mille + schedule.weather.twice_per_mille + schedule.weather.straggle_per_mille > 0 {
+    if schedule.weather.loss_per_mille
+        + schedule.weather.twice_per_mille
+        + schedule.weather.straggle_per_mille
+        > 0
+    {
         let mut calm = schedule.clone();
-        (calm.weather.loss_per_mille, calm.weather.twice_per_mille, calm.weather.straggle_per_mille) = (0, 0, 0);
+        (
+            calm.weather.loss_per_mille,
+            calm.weather.twice_per_mille,
+            calm.weather.straggle_per_mille,
+        ) = (0, 0, 0);
         list.push(calm);
     }
     list

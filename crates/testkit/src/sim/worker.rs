@@ -7,7 +7,8 @@ use windlass_core::outcome::Outcome;
 use windlass_core::planted::Bug;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    Action, Finished, Home, Refusal, Register, Registered, Reply, SessionConfig, StopReason, Verdict, WorkerSession,
+    Action, Finished, Home, Refusal, Register, Registered, Reply, SessionConfig, StopReason,
+    Verdict, WorkerSession,
 };
 
 use super::link::{Down, Up};
@@ -55,7 +56,9 @@ impl World<'_> {
             self.worker_reaps(worker, fence, outcome);
         }
         let local = self.schedule.workers[worker].clock.local(self.now);
-        let Some(session) = &mut self.workers[worker].session else { return self.worker_registers(worker) };
+        let Some(session) = &mut self.workers[worker].session else {
+            return self.worker_registers(worker);
+        };
         let actions = session.on_tick(local);
         self.act(worker, actions);
         self.pump(worker);
@@ -99,7 +102,9 @@ impl World<'_> {
                 }
             }
             _ if self.workers[worker].down => {}
-            Down::Joined(life, told) if life == self.workers[worker].incarnation => self.worker_joins(worker, told),
+            Down::Joined(life, told) if life == self.workers[worker].incarnation => {
+                self.worker_joins(worker, told);
+            }
             Down::Joined(..) => {}
             Down::Reply(reply) => self.worker_hears(worker, reply),
             Down::NotLeader => {

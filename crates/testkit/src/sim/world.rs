@@ -141,7 +141,10 @@ impl<'a> World<'a> {
             if at > self.schedule.heals_at + LIVENESS_BOUND || events > EVENTS_MAX {
                 let stuck = self.witness.unfinished();
                 let why = self.why_stuck();
-                self.fail("L1 liveness", format!("not ended long after the last fault: {stuck}; {why}"));
+                self.fail(
+                    "L1 liveness",
+                    format!("not ended long after the last fault: {stuck}; {why}"),
+                );
                 break;
             }
         }
@@ -197,9 +200,9 @@ impl<'a> World<'a> {
             Ev::ToLeader(leader, _) | Ev::LeaderWake(leader) | Ev::StoreReply(leader, ..) => {
                 Some(self.leaders[*leader].frozen_until)
             }
-            Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) => {
-                Some(self.workers[*worker].frozen_until.max(self.workers[*worker].node_frozen_until))
-            }
+            Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) => Some(
+                self.workers[*worker].frozen_until.max(self.workers[*worker].node_frozen_until),
+            ),
             Ev::ProcessEnd(worker, ..) | Ev::GuardKill(worker, _) | Ev::GuardReport(worker, ..) => {
                 Some(self.workers[*worker].node_frozen_until)
             }

@@ -20,7 +20,11 @@ pub(crate) struct Broken {
 }
 
 /// Fails with the rule unless it holds.
-pub(super) fn must(holds: bool, rule: &'static str, detail: impl FnOnce() -> String) -> Result<(), Broken> {
+pub(super) fn must(
+    holds: bool,
+    rule: &'static str,
+    detail: impl FnOnce() -> String,
+) -> Result<(), Broken> {
     if holds { Ok(()) } else { Err(Broken { rule, detail: detail() }) }
 }
 

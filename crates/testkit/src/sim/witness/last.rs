@@ -10,7 +10,8 @@ use crate::sim::world::World;
 
 impl Witness {
     pub(crate) fn all_ended(&self) -> bool {
-        self.runs.len() == self.expected_runs && self.runs.values().all(|run| run.status.is_terminal())
+        self.runs.len() == self.expected_runs
+            && self.runs.values().all(|run| run.status.is_terminal())
     }
 
     /// Every step that has not ended, the ready ones first.
@@ -18,7 +19,9 @@ impl Witness {
         let mut open = Vec::new();
         for (id, run) in &self.runs {
             let steps = run.plan.nodes().filter(|node| !run.plan.is_join(*node));
-            open.extend(steps.filter(|step| !run.status(*step).is_terminal()).map(|step| (*id, step)));
+            open.extend(
+                steps.filter(|step| !run.status(*step).is_terminal()).map(|step| (*id, step)),
+            );
         }
         open.sort_by_key(|(run, step)| !self.runs[run].needs_met(*step));
         open
@@ -30,11 +33,22 @@ impl Witness {
         for (id, run) in self.runs.iter().filter(|(_, run)| !run.status.is_terminal()) {
             let open = run.plan.nodes().filter(|node| !run.status(*node).is_terminal());
             let open: Vec<String> = open
-                .map(|node| format!("{} {} {:?}", run.plan.name(node), run.status(node), run.step(node).lease))
+                .map(|node| {
+                    format!(
+                        "{} {} {:?}",
+                        run.plan.name(node),
+                        run.status(node),
+                        run.step(node).lease
+                    )
+                })
                 .collect();
             lines.push(format!("run {id}: {}", open.join(", ")));
         }
-        if lines.is_empty() { format!("{} of {} runs", self.runs.len(), self.expected_runs) } else { lines.join("; ") }
+        if lines.is_empty() {
+            format!("{} of {} runs", self.runs.len(), self.expected_runs)
+        } else {
+            lines.join("; ")
+        }
     }
 
     /// Steps that succeeded, and steps there were.
@@ -51,14 +65,27 @@ impl Witness {
     /// The books and the engine tell the same story.
     pub(crate) fn agrees(&self, engine: &Engine) -> Result<(), Broken> {
         for (id, run) in &self.runs {
-            must(engine.run_status(*id).is_some_and(|status| same(status, run.status)), "I16 log", || {
-                format!("run {id}: the books say {}, the engine {:?}", run.status, engine.run_status(*id))
-            })?;
+            must(
+                engine.run_status(*id).is_some_and(|status| same(status, run.status)),
+                "I16 log",
+                || {
+                    format!(
+                        "run {id}: the books say {}, the engine {:?}",
+                        run.status,
+                        engine.run_status(*id)
+                    )
+                },
+            )?;
             for node in run.plan.nodes() {
                 let (mine, theirs) = (run.status(node), engine.step_status(*id, node));
-                let agrees = theirs.is_some_and(|theirs| mine == theirs || !mine.is_terminal() && !theirs.is_terminal());
+                let agrees = theirs.is_some_and(|theirs| {
+                    mine == theirs || !mine.is_terminal() && !theirs.is_terminal()
+                });
                 must(agrees, "I16 log", || {
-                    format!("run {id} {}: the books say {mine}, the engine {theirs:?}", run.plan.name(node))
+                    format!(
+                        "run {id} {}: the books say {mine}, the engine {theirs:?}",
+                        run.plan.name(node)
+                    )
                 })?;
             }
         }
@@ -90,7 +117,10 @@ impl World<'_> {
         }
         if !self.witness.live.is_empty() {
             let live = format!("{:?}", self.witness.live);
-            self.fail("I14 conservation", format!("leases are open though every run has ended: {live}"));
+            self.fail(
+                "I14 conservation",
+                format!("leases are open though every run has ended: {live}"),
+            );
         }
     }
 }

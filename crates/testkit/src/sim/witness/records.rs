@@ -26,7 +26,9 @@ impl Witness {
         event: &Event,
         marks: &mut Marks,
     ) -> Result<(), Broken> {
-        must(term == current, "I11 leader fence", || format!("{term} wrote {event:?} while {current} led"))?;
+        must(term == current, "I11 leader fence", || {
+            format!("{term} wrote {event:?} while {current} led")
+        })?;
         if !matches!(event, Event::Led { .. }) {
             self.leases_end_in_time(at)?;
         }
@@ -36,7 +38,8 @@ impl Witness {
                 if self.workers.contains_key(worker) {
                     marks.hit("restarted worker took over");
                 }
-                let book = WorkerBook { labels: labels.clone(), slots: *slots, incarnation: *incarnation };
+                let book =
+                    WorkerBook { labels: labels.clone(), slots: *slots, incarnation: *incarnation };
                 self.workers.insert(*worker, book);
                 Ok(())
             }
@@ -60,7 +63,11 @@ impl Witness {
             | Event::RunSealed { .. } => Ok(()),
             Event::RunSubmitted { run, .. } => self.submitted(*run, at, event, marks),
             Event::RunCancelled { run, level, .. } => {
-                marks.hit(if *level == CancelLevel::Kill { "cancelled: killed" } else { "cancelled: stopped" });
+                marks.hit(if *level == CancelLevel::Kill {
+                    "cancelled: killed"
+                } else {
+                    "cancelled: stopped"
+                });
                 self.run_mut(*run)?.cancel = Some(*level);
                 Ok(())
             }
@@ -83,21 +90,26 @@ impl Witness {
                 (book.backing_off, book.since) = (false, at);
                 Ok(())
             }
-            Event::StepSettled { run, step, settled } => self.settled(*run, *step, settled, (at, marks)),
+            Event::StepSettled { run, step, settled } => {
+                self.settled(*run, *step, settled, (at, marks))
+            }
             Event::LateOutcome { fence, .. } => {
                 marks.hit("late outcome kept");
                 let lease = self.leases.get(fence);
                 must(lease.is_some_and(|lease| !lease.accepted), "I1 single accept", || {
-                    format!("an outcome of {fence} is called late and was accepted, or never granted")
+                    format!(
+                        "an outcome of {fence} is called late and was accepted, or never granted"
+                    )
                 })
             }
         }
     }
 
     fn run_mut(&mut self, run: RunId) -> Result<&mut RunBook, Broken> {
-        self.runs
-            .get_mut(&run)
-            .ok_or_else(|| Broken { rule: "I10 state machine", detail: format!("there is no run {run}") })
+        self.runs.get_mut(&run).ok_or_else(|| Broken {
+            rule: "I10 state machine",
+            detail: format!("there is no run {run}"),
+        })
     }
 
     fn step_mut(&mut self, run: RunId, step: StepIx) -> Result<&mut StepBook, Broken> {
@@ -107,7 +119,10 @@ impl Witness {
     fn lease_mut(&mut self, fence: Fence) -> Result<&mut LeaseBook, Broken> {
         let live = self.live.contains(&fence);
         let lease = self.leases.get_mut(&fence).filter(|_| live);
-        lease.ok_or_else(|| Broken { rule: "I2 fence", detail: format!("{fence} is not a live lease") })
+        lease.ok_or_else(|| Broken {
+            rule: "I2 fence",
+            detail: format!("{fence} is not a live lease"),
+        })
     }
 
     fn led(&mut self, term: Term, own: Option<WorkerId>, at: Time) -> Result<(), Broken> {
@@ -125,14 +140,24 @@ impl Witness {
         for fence in &self.live {
             let Some(led) = self.leases[fence].led_since else { continue };
             let end = (led + Span::millis(self.ttl)).max(self.led_at) + SWEEP_SLACK;
-            must(at <= end, "L5 deadlines", || format!("{fence} is open at {at}, unconfirmed since {led}"))?;
+            must(at <= end, "L5 deadlines", || {
+                format!("{fence} is open at {at}, unconfirmed since {led}")
+            })?;
         }
         Ok(())
     }
 
-    fn submitted(&mut self, run: RunId, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
+    fn submitted(
+        &mut self,
+        run: RunId,
+        at: Time,
+        event: &Event,
+        marks: &mut Marks,
+    ) -> Result<(), Broken> {
         let Event::RunSubmitted { plan, options, reused, .. } = event else { return Ok(()) };
-        must(!self.runs.contains_key(&run), "I1 single accept", || format!("run {run} was submitted twice"))?;
+        must(!self.runs.contains_key(&run), "I1 single accept", || {
+            format!("run {run} was submitted twice")
+        })?;
         let fresh = StepBook {
             status: StepStatus::Waiting,
             lease: None,
@@ -161,21 +186,31 @@ impl Witness {
     }
 
     fn granted(&mut self, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
-        let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else { return Ok(()) };
+        let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else {
+            return Ok(());
+        };
         let what = || format!("{fence}: run {run} {step} to {worker}");
         must(fence > self.fences, "I3 token order", || format!("{fence} after {}", self.fences))?;
         self.fences = fence;
         let book = self.run_mut(run)?;
         let spec = book.plan.spec(step).cloned();
         let state = book.step(step);
-        must(state.lease.is_none(), "I4 one lease", || format!("{} has {:?}", what(), state.lease))?;
+        must(state.lease.is_none(), "I4 one lease", || {
+            format!("{} has {:?}", what(), state.lease)
+        })?;
         let open = !state.status.is_terminal() && !state.backing_off;
         must(open, "I10 state machine", || format!("{} is {}", what(), state.status))?;
         must(attempt == state.attempt, "I8 attempts", || format!("{} attempt {attempt}", what()))?;
         must(book.needs_met(step), "I5 dependency", || format!("{} has needs open", what()))?;
-        let Some(spec) = spec else { return must(false, "I10 state machine", || format!("{} is a join", what())) };
-        must(attempt <= spec.retry.times + 1, "I8 attempts", || format!("{} attempt {attempt}", what()))?;
-        must(book.lets_begin(spec.condition), "I15 cancel", || format!("{} after its run was stopped", what()))?;
+        let Some(spec) = spec else {
+            return must(false, "I10 state machine", || format!("{} is a join", what()));
+        };
+        must(attempt <= spec.retry.times + 1, "I8 attempts", || {
+            format!("{} attempt {attempt}", what())
+        })?;
+        must(book.lets_begin(spec.condition), "I15 cancel", || {
+            format!("{} after its run was stopped", what())
+        })?;
         self.placed(worker, run, step, fence)?;
         self.within_locks(run, step, fence)?;
         self.fair(run, step, at)?;
@@ -185,7 +220,15 @@ impl Witness {
         if spec.placement.pin == Pin::Leader {
             marks.hit("pinned step ran with the leader");
         }
-        let lease = LeaseBook { run, step, worker, delivery, led_since: None, accepted: false, released: false };
+        let lease = LeaseBook {
+            run,
+            step,
+            worker,
+            delivery,
+            led_since: None,
+            accepted: false,
+            released: false,
+        };
         self.leases.insert(fence, lease);
         self.live.insert(fence);
         let state = self.step_mut(run, step)?;
@@ -193,21 +236,41 @@ impl Witness {
         Ok(())
     }
 
-    fn placed(&self, worker: WorkerId, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
+    fn placed(
+        &self,
+        worker: WorkerId,
+        run: RunId,
+        step: StepIx,
+        fence: Fence,
+    ) -> Result<(), Broken> {
         let Some(book) = self.workers.get(&worker) else {
-            return must(false, "I7 placement", || format!("{fence} for {worker}, which never registered"));
+            return must(false, "I7 placement", || {
+                format!("{fence} for {worker}, which never registered")
+            });
         };
         let spec = self.spec(run, step);
         let name = format!("worker-{}", worker.0);
-        let facts = WorkerFacts { labels: &book.labels, name: &name, leads: self.own == Some(worker) };
-        must(spec.placement.accepts(facts), "I7 placement", || format!("{fence} does not fit {worker}"))?;
-        let mine = self.live.iter().map(|fence| &self.leases[fence]).filter(|lease| lease.worker == worker);
+        let facts =
+            WorkerFacts { labels: &book.labels, name: &name, leads: self.own == Some(worker) };
+        must(spec.placement.accepts(facts), "I7 placement", || {
+            format!("{fence} does not fit {worker}")
+        })?;
+        let mine = self
+            .live
+            .iter()
+            .map(|fence| &self.leases[fence])
+            .filter(|lease| lease.worker == worker);
         let open = mine.clone().count();
         must(spec.may_lease_ahead() || open < book.slots as usize, "I7 placement", || {
-            format!("{fence} needs a slot of {worker}, which has {open} leases in {} slots", book.slots)
+            format!(
+                "{fence} needs a slot of {worker}, which has {open} leases in {} slots",
+                book.slots
+            )
         })?;
         let spec_ix = self.runs[&run].plan.spec_index(step);
-        let alike = mine.filter(|lease| lease.run == run && self.runs[&run].plan.spec_index(lease.step) == spec_ix);
+        let alike = mine.filter(|lease| {
+            lease.run == run && self.runs[&run].plan.spec_index(lease.step) == spec_ix
+        });
         let alike = alike.count();
         must(spec.per_worker.is_none_or(|limit| alike < limit as usize), "I7 placement", || {
             format!("{fence}: {worker} has {alike} of its kind already")
@@ -218,7 +281,9 @@ impl Witness {
         for lock in &self.spec(run, step).locks {
             let holders = self.live.iter().filter(|other| self.holds(**other, &lock.name)).count();
             let slots = self.slots(&lock.name) as usize;
-            must(holders < slots, "I6 caps", || format!("{fence} takes {} from {holders} of {slots}", lock.name))?;
+            must(holders < slots, "I6 caps", || {
+                format!("{fence} takes {} from {holders} of {slots}", lock.name)
+            })?;
         }
         Ok(())
     }
@@ -234,11 +299,19 @@ impl Witness {
                     continue;
                 }
                 let rank = self.rank(*other_run, other);
-                let plain = theirs.locks.is_empty() && theirs.per_worker.is_none() && book.step(other).attempt == 1;
+                let plain = theirs.locks.is_empty()
+                    && theirs.per_worker.is_none()
+                    && book.step(other).attempt == 1;
                 must(!plain || rank.0 + 1 >= mine.0, "L3 starvation", || {
-                    format!("run {other_run} {other} waits since bucket {} while {} is granted", rank.0, mine.0)
+                    format!(
+                        "run {other_run} {other} waits since bucket {} while {} is granted",
+                        rank.0, mine.0
+                    )
                 })?;
-                let shares = theirs.locks.iter().any(|lock| spec.locks.iter().any(|own| own.name == lock.name));
+                let shares = theirs
+                    .locks
+                    .iter()
+                    .any(|lock| spec.locks.iter().any(|own| own.name == lock.name));
                 let waited = book.step(other).since <= self.runs[&run].step(step).since;
                 if shares && theirs.locks.len() > 1 && rank <= mine && waited {
                     passed.push((*other_run, other));
@@ -249,7 +322,9 @@ impl Witness {
             let state = self.step_mut(run, step)?;
             state.passed += 1;
             let times = state.passed;
-            must(times <= PASSED_MAX, "L3 starvation", || format!("run {run} {step} was passed {times} times"))?;
+            must(times <= PASSED_MAX, "L3 starvation", || {
+                format!("run {run} {step} was passed {times} times")
+            })?;
         }
         Ok(())
     }
@@ -258,7 +333,8 @@ impl Witness {
     fn is_ready(&self, run: RunId, step: StepIx) -> bool {
         let book = &self.runs[&run];
         let state = book.step(step);
-        let waits = matches!(state.status, StepStatus::Waiting | StepStatus::Ready) && !state.backing_off;
+        let waits =
+            matches!(state.status, StepStatus::Waiting | StepStatus::Ready) && !state.backing_off;
         let calm = book.cancel.is_none() && !book.failed && !book.status.is_terminal();
         waits && calm && state.lease.is_none() && book.needs_met(step)
     }
@@ -274,17 +350,23 @@ impl Witness {
         let Event::Ended { run, step, fence, outcome, next, ended } = event else { return Ok(()) };
         let (run, step, fence, kind) = (*run, *step, *fence, outcome.kind);
         self.lease_mut(fence)?;
-        must(self.runs[&run].step(step).lease == Some(fence), "I2 fence", || format!("{fence} is not the newest"))?;
+        must(self.runs[&run].step(step).lease == Some(fence), "I2 fence", || {
+            format!("{fence} is not the newest")
+        })?;
         if *ended == EndedAs::Reported {
             let reported = self.reports.get(&fence).is_some_and(|kinds| kinds.contains(&kind));
-            must(reported, "I2 fence", || format!("{fence} ended as {kind}, which its holder never said"))?;
+            must(reported, "I2 fence", || {
+                format!("{fence} ended as {kind}, which its holder never said")
+            })?;
         } else if kind == OutcomeKind::Lost {
             self.given_up(run, step, fence)?;
             marks.hit("lease expired");
         }
         if kind == OutcomeKind::Released {
             let started = self.started.contains(&fence);
-            must(!started, "I4 one lease", || format!("{fence} was handed back as never started and had been"))?;
+            must(!started, "I4 one lease", || {
+                format!("{fence} was handed back as never started and had been")
+            })?;
             marks.hit("lease asked back and released");
         }
         self.live.remove(&fence);
@@ -298,7 +380,9 @@ impl Witness {
     fn given_up(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
         let strict = self.spec(run, step).stops_on_lost_contact();
         let alive = self.alive.get(&fence).is_some_and(|worker| !self.frozen.contains(worker));
-        must(!strict || !alive, "I12 self-fence", || format!("{fence} was given up while its process runs"))
+        must(!strict || !alive, "I12 self-fence", || {
+            format!("{fence} was given up while its process runs")
+        })
     }
 
     fn follows(
@@ -316,17 +400,23 @@ impl Witness {
         match next {
             Next::Again { charged: true } => {
                 marks.hit("hand-out charged");
-                must(delivered || delivery > UNHEARD_MAX, "I8 attempts", || format!("{fence} is charged and never reached its worker"))?;
+                must(delivered || delivery > UNHEARD_MAX, "I8 attempts", || {
+                    format!("{fence} is charged and never reached its worker")
+                })?;
                 state.charged += 1;
                 let charged = state.charged;
                 state.status = StepStatus::Ready;
-                must(charged <= spec.retry.lost, "I8 attempts", || format!("{fence}: {charged} losses"))
+                must(charged <= spec.retry.lost, "I8 attempts", || {
+                    format!("{fence}: {charged} losses")
+                })
             }
             Next::Again { charged: false } => {
                 marks.hit("hand-out free of charge");
                 state.status = StepStatus::Ready;
                 let never = spec.retry.lost == 0 && kind != OutcomeKind::Released;
-                must(!never, "I8 attempts", || format!("{fence} may have started and is handed out again"))
+                must(!never, "I8 attempts", || {
+                    format!("{fence} may have started and is handed out again")
+                })
             }
             Next::Retry { .. } => {
                 marks.hit("attempt tried again");
@@ -340,11 +430,16 @@ impl Witness {
                 state.accepted += 1;
                 let (accepted, charged) = (state.accepted, state.charged);
                 state.status = status;
-                must(accepted == 1, "I1 single accept", || format!("run {run} {step} has {accepted} outcomes"))?;
+                must(accepted == 1, "I1 single accept", || {
+                    format!("run {run} {step} has {accepted} outcomes")
+                })?;
                 if kind == OutcomeKind::Lost && status == StepStatus::Failed {
                     marks.hit("deliveries exhausted");
                     must(charged >= spec.retry.lost, "I8 attempts", || {
-                        format!("{fence} is lost for good after {charged} of {} losses", spec.retry.lost)
+                        format!(
+                            "{fence} is lost for good after {charged} of {} losses",
+                            spec.retry.lost
+                        )
                     })?;
                 }
                 self.node_ended(run, step, at)
@@ -362,19 +457,25 @@ impl Witness {
         let book = self.run_mut(run)?;
         let (state, need_failed) = (book.step(step), book.need_failed(step));
         let free = !state.status.is_terminal() && state.lease.is_none();
-        must(free, "I10 state machine", || format!("run {run} {step} is {} and settled {settled:?}", state.status))?;
+        must(free, "I10 state machine", || {
+            format!("run {run} {step} is {} and settled {settled:?}", state.status)
+        })?;
         match settled {
             Settled::Blocked { cause } => {
                 marks.hit("blocked by a failed need");
                 let fails = book.fails(*cause);
-                must(need_failed && fails, "I5 dependency", || format!("run {run} {step} is blocked by nothing"))?;
+                must(need_failed && fails, "I5 dependency", || {
+                    format!("run {run} {step} is blocked by nothing")
+                })?;
             }
             Settled::CancelledByFailure { .. } => {
                 marks.hit("fail-fast ended the rest");
                 must(book.failed, "I5 dependency", || format!("run {run} {step}: nothing failed"))?;
             }
             Settled::CancelledWithRun => {
-                must(book.cancel.is_some(), "I15 cancel", || format!("run {run} {step}: nobody cancelled"))?;
+                must(book.cancel.is_some(), "I15 cancel", || {
+                    format!("run {run} {step}: nobody cancelled")
+                })?;
             }
             Settled::SkippedByCondition => marks.hit("skipped by condition"),
             Settled::Superseded { .. } => marks.hit("newer run superseded an older one"),
@@ -406,7 +507,9 @@ impl Witness {
     fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), Broken> {
         let book = self.run_mut(run)?;
         let open = book.plan.nodes().find(|node| !book.status(*node).is_terminal());
-        must(open.is_none(), "I14 conservation", || format!("run {run} ended while {open:?} is open"))?;
+        must(open.is_none(), "I14 conservation", || {
+            format!("run {run} ended while {open:?} is open")
+        })?;
         let wrong = status == RunStatus::Succeeded && (book.failed || book.cancel.is_some());
         must(!wrong, "I10 state machine", || format!("run {run} succeeded in spite of a failure"))?;
         book.status = status;

@@ -9,18 +9,31 @@ use crate::sim::marks::Marks;
 
 impl Witness {
     /// A process started.
-    pub(crate) fn started(&mut self, worker: usize, at: LeaseRef, _marks: &mut Marks) -> Result<(), Broken> {
+    pub(crate) fn started(
+        &mut self,
+        worker: usize,
+        at: LeaseRef,
+        _marks: &mut Marks,
+    ) -> Result<(), Broken> {
         let fence = at.fence;
         let Some(lease) = self.leases.get(&fence) else {
-            return must(false, "I9 durability", || format!("{fence} runs and was never committed"));
+            return must(false, "I9 durability", || {
+                format!("{fence} runs and was never committed")
+            });
         };
-        must(lease.worker == WorkerId(worker as u64), "I7 placement", || format!("{fence} runs on {worker}"))?;
+        must(lease.worker == WorkerId(worker as u64), "I7 placement", || {
+            format!("{fence} runs on {worker}")
+        })?;
         must(self.started.insert(fence), "I4 one lease", || format!("{fence} was started twice"))?;
         let lease = &self.leases[&fence];
-        must(!lease.released, "I4 one lease", || format!("{fence} starts after it was handed back"))?;
+        must(!lease.released, "I4 one lease", || {
+            format!("{fence} starts after it was handed back")
+        })?;
         let book = &self.runs[&at.run];
         let ready = book.needs_met(at.step);
-        must(ready || !self.live.contains(&fence), "I5 dependency", || format!("{fence} starts before its needs ended"))?;
+        must(ready || !self.live.contains(&fence), "I5 dependency", || {
+            format!("{fence} starts before its needs ended")
+        })?;
         self.alive.insert(fence, worker);
         self.within_slots(worker, fence)?;
         self.no_overlap(fence)
@@ -29,7 +42,9 @@ impl Witness {
     fn within_slots(&self, worker: usize, fence: Fence) -> Result<(), Broken> {
         let running = self.alive.values().filter(|other| **other == worker).count();
         let slots = self.workers[&WorkerId(worker as u64)].slots as usize;
-        must(running <= slots, "I7 placement", || format!("{fence} makes {running} processes in {slots} slots"))
+        must(running <= slots, "I7 placement", || {
+            format!("{fence} makes {running} processes in {slots} slots")
+        })
     }
 
     /// A lock is held by as many processes as it has slots, and a step that takes one never runs beside itself. What is
@@ -39,10 +54,20 @@ impl Witness {
         let awake = |other: &&Fence| !self.frozen.contains(&self.alive[*other]);
         let spec = self.spec(run, step);
         for lock in &spec.locks {
-            let holders = self.alive.keys().filter(awake).filter(|other| self.holds(**other, &lock.name)).count();
-            let most = self.runs.values().map(|run| run.plan.lock_slots(&lock.name)).max().unwrap_or(1) as usize;
+            let holders = self
+                .alive
+                .keys()
+                .filter(awake)
+                .filter(|other| self.holds(**other, &lock.name))
+                .count();
+            let most =
+                self.runs.values().map(|run| run.plan.lock_slots(&lock.name)).max().unwrap_or(1)
+                    as usize;
             must(holders <= most, "I13 no overlap", || {
-                format!("{fence} makes {holders} processes that hold {}, which has {most} slots", lock.name)
+                format!(
+                    "{fence} makes {holders} processes that hold {}, which has {most} slots",
+                    lock.name
+                )
             })?;
         }
         let same = |other: &&Fence| {
@@ -82,8 +107,12 @@ impl Witness {
     pub(crate) fn verdict(&self, fence: Fence, verdict: Verdict) -> Result<(), Broken> {
         let accepted = self.leases.get(&fence).is_some_and(|lease| lease.accepted);
         match verdict {
-            Verdict::Accepted => must(accepted, "I9 durability", || format!("{fence} was said to be accepted and is not")),
-            Verdict::Stale => must(!accepted, "I21 same answer", || format!("{fence} was accepted and then called stale")),
+            Verdict::Accepted => must(accepted, "I9 durability", || {
+                format!("{fence} was said to be accepted and is not")
+            }),
+            Verdict::Stale => must(!accepted, "I21 same answer", || {
+                format!("{fence} was accepted and then called stale")
+            }),
         }
     }
 
@@ -93,7 +122,9 @@ impl Witness {
     }
 
     pub(crate) fn submit_acked(&self, run: RunId) -> Result<(), Broken> {
-        must(self.runs.contains_key(&run), "I9 durability", || format!("run {run} was taken and is not in the journal"))
+        must(self.runs.contains_key(&run), "I9 durability", || {
+            format!("run {run} was taken and is not in the journal")
+        })
     }
 
     pub(crate) fn cancel_acked(&self, run: RunId) -> Result<(), Broken> {
