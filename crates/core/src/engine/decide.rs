@@ -39,7 +39,7 @@ impl Engine {
                 self.lead(&mut out, Event::Led { term, ttl, generation, own }, term)
             }
             Request::Register(register) => self.register(&mut out, register),
-            Request::Exchange(exchange) => self.exchange(&mut out, exchange),
+            Request::Exchange(exchange) => self.exchange(&mut out, &exchange),
             Request::GuardEnded { worker, incarnation, started } => {
                 self.guard_ended(&mut out, worker, incarnation, &started)
             }

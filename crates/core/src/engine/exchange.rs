@@ -8,7 +8,7 @@ use super::run::Spent;
 use super::state::Engine;
 use super::timer::Timer;
 use super::worker::WorkerStatus;
-use crate::id::{Fence, Seq};
+use crate::id::Fence;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted::Bug;
 use crate::session::{
@@ -17,9 +17,9 @@ use crate::session::{
 };
 
 impl Engine {
-    pub(super) fn exchange(&mut self, out: &mut Out, exchange: Exchange) -> Answer {
+    pub(super) fn exchange(&mut self, out: &mut Out, exchange: &Exchange) -> Answer {
         let to = (exchange.worker, exchange.incarnation, exchange.seq);
-        let worker = match self.who(&exchange) {
+        let worker = match self.who(exchange) {
             Ok(worker) => worker,
             Err(refusal) => {
                 self.reply(out, to, Err(refusal));
@@ -42,7 +42,7 @@ impl Engine {
             Arrival::New { superseded: None } | Arrival::Repeat | Arrival::Old => {}
         }
         self.heard(out, worker);
-        let mut body = self.take_in(out, worker, &exchange);
+        let mut body = self.take_in(out, worker, exchange);
         let is_new = matches!(arrival, Arrival::New { .. });
         self.workers[worker].want = exchange.want;
         if is_new {
@@ -94,9 +94,9 @@ impl Engine {
             |fence: Fence| exchange.in_flight.iter().any(|lease| lease.lease.fence == fence);
         self.workers[worker].told.retain(|fence, _| listed(*fence));
         for listed in &exchange.in_flight {
-            self.present(out, worker, listed, exchange.seq, &mut body);
+            self.present(out, worker, listed, &mut body);
         }
-        self.review(out, worker, exchange.seq, &mut body);
+        self.review(out, worker, &mut body);
         body
     }
 
@@ -149,21 +149,15 @@ impl Engine {
     }
 
     /// A lease that the worker lists: it goes on, or must stop.
-    fn present(
-        &mut self,
-        out: &mut Out,
-        worker: u32,
-        listed: &InFlight,
-        seq: Seq,
-        body: &mut ReplyBody,
-    ) {
+    fn present(&mut self, out: &mut Out, worker: u32, listed: &InFlight, body: &mut ReplyBody) {
+        let seq = self.workers[worker].peer.last();
         let at = listed.lease;
         let lease = self
             .lease_of(at.run, at.step, at.fence)
             .filter(|lease| self.leases[*lease].worker == worker);
         let Some(lease) = lease else {
             let stop = Stop { fence: at.fence, how: StopHow::Kill, why: StopReason::Stale };
-            return self.tell_stop(worker, stop, seq, body);
+            return self.tell_stop(worker, stop, body);
         };
         self.leases[lease].heard = seq;
         self.confirm(out, lease);
@@ -174,7 +168,7 @@ impl Engine {
             }
         }
         if let Some(stop) = self.stop_of(lease) {
-            self.tell_stop(worker, stop, seq, body);
+            self.tell_stop(worker, stop, body);
         }
         if self.leases[lease].asked_back {
             body.take_back.push(at.fence);
@@ -183,8 +177,9 @@ impl Engine {
 
     /// Tells a worker to stop a lease, unless it has processed a reply that did: a step takes its time to stop, and the
     /// exchange may rest meanwhile.
-    fn tell_stop(&mut self, worker: u32, stop: Stop, seq: Seq, body: &mut ReplyBody) {
+    fn tell_stop(&mut self, worker: u32, stop: Stop, body: &mut ReplyBody) {
         let it = &mut self.workers[worker];
+        let seq = it.peer.last();
         let known = it
             .told
             .get(&stop.fence)
@@ -209,8 +204,8 @@ impl Engine {
     }
 
     /// Leases that the worker does not list: what it cannot know yet is sent again, what it should know is forgotten.
-    fn review(&mut self, out: &mut Out, worker: u32, seq: Seq, body: &mut ReplyBody) {
-        let seen = self.workers[worker].peer.seen();
+    fn review(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody) {
+        let (seq, seen) = (self.workers[worker].peer.last(), self.workers[worker].peer.seen());
         let unlisted =
             self.workers[worker].leases.iter().filter(|lease| self.leases[**lease].heard != seq);
         let mut unlisted: Vec<u32> = unlisted.copied().collect();

@@ -1,5 +1,7 @@
 //! Which step goes to which worker.
 
+use std::cmp::Reverse;
+
 use super::config::ELSEWHERE_PATIENCE;
 use super::decide::Out;
 use super::event::Event;
@@ -18,6 +20,9 @@ pub(super) enum Reach {
     /// Also ahead of them.
     Ahead,
 }
+
+/// Who goes first among the best of several classes: rank, and between equals the class that fewest workers serve.
+type Urgency = (i64, Reverse<u32>, u32, u64);
 
 impl Engine {
     /// Gives a worker what it wants and may have, in answer to its newest exchange.
@@ -47,7 +52,7 @@ impl Engine {
         let it = &self.workers[worker];
         if self.config.bugs.on(Bug::UndeliveredOverfillSlots) {
             let delivered = |lease: &&u32| !self.leases[**lease].is_undelivered(it.peer.seen());
-            return it.leases.iter().filter(delivered).count() as u32;
+            return u32::try_from(it.leases.iter().filter(delivered).count()).unwrap_or(u32::MAX);
         }
         it.open()
     }
@@ -82,7 +87,7 @@ impl Engine {
 
     /// The head of the best open lane among the classes that the worker serves.
     fn best_for(&self, worker: u32) -> Option<(u32, Place, Queued)> {
-        let mut best: Option<((i64, std::cmp::Reverse<u32>, u32, u64), u32)> = None;
+        let mut best: Option<(Urgency, u32)> = None;
         for at in 0..self.workers[worker].classes.len() {
             let class = self.workers[worker].classes[at];
             let Some((rank, lane)) = self.open_lane(worker, class) else {

@@ -98,9 +98,9 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// A run that begins; the second number tells the how-manieth it is.
     pub(super) fn new(
-        id: RunId,
-        order: u64,
+        (id, order): (RunId, u64),
         plan: Arc<Plan>,
         options: RunOptions,
         now: Time,
@@ -111,7 +111,7 @@ impl Run {
             attempt: 1,
             delivery: 0,
             losses: 0,
-            remaining: plan.needs(node).len() as u32,
+            remaining: plan.need_count(node),
             lease: NONE,
             cause: NONE,
             since: now,

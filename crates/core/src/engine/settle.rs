@@ -186,10 +186,10 @@ impl Engine {
     fn supersede_waiting(&mut self, out: &mut Out, lock: u32, by: RunId, order: u64) -> bool {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).flat_map(Lane::iter);
-        let older = waiting.filter(|(place, _)| place.rank.order < order);
-        let older: Vec<(u32, StepIx)> =
-            older.map(|(place, queued)| (place.run, queued.step)).collect();
-        for (run, step) in older {
+        let aged = waiting.filter(|(place, _)| place.rank.order < order);
+        let aged: Vec<(u32, StepIx)> =
+            aged.map(|(place, queued)| (place.run, queued.step)).collect();
+        for (run, step) in aged {
             if self.is_full(out) {
                 return false;
             }

@@ -64,6 +64,17 @@ pub(super) enum Todo {
     Supersede(u32, StepIx),
 }
 
+impl Todo {
+    pub(super) const fn run(self) -> u32 {
+        match self {
+            Self::Settle(run, _)
+            | Self::Stop(run)
+            | Self::Finish(run)
+            | Self::Supersede(run, _) => run,
+        }
+    }
+}
+
 /// How many of each there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

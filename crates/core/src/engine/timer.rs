@@ -24,6 +24,9 @@ pub(super) enum Timer {
     Lane(u32),
 }
 
+/// Fewer deadlines than this are not worth looking through.
+const FORGET_FROM: usize = 4096;
+
 /// All deadlines, the next one first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers(BTreeSet<(Time, Timer)>);
@@ -39,6 +42,21 @@ impl Timers {
 
     pub(super) fn next(&self) -> Option<Time> {
         self.0.first().map(|(at, _)| *at)
+    }
+
+    /// Drops what only a run's decisions would have dropped. Looks at every deadline, so only once there are many.
+    pub(super) fn forget_run(&mut self, run: u32) {
+        if self.0.len() < FORGET_FROM {
+            return;
+        }
+        self.0.retain(|(_, timer)| match timer {
+            Timer::Retry(of, _) | Timer::RunDeadline(of) => *of != run,
+            Timer::Unfinished
+            | Timer::Contact(_)
+            | Timer::Parked(_)
+            | Timer::Overdue(_)
+            | Timer::Lane(_) => true,
+        });
     }
 
     /// Takes the next deadline that has passed.

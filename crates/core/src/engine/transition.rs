@@ -33,62 +33,27 @@ pub struct IllegalChange {
     pub change: Change,
 }
 
-/// The status after a change. Ends absorb: nothing leads out of them.
-pub const fn next_status(status: StepStatus, change: Change) -> Result<StepStatus, IllegalChange> {
+/// The status after a change. Each line says what can happen, to a step that is what, and what it is then. Ends absorb:
+/// no line leads out of them.
+pub fn next_status(status: StepStatus, change: Change) -> Result<StepStatus, IllegalChange> {
     use Change as C;
     use StepStatus as S;
-    match (status, change) {
-        (S::Waiting, C::MadeReady) => Ok(S::Ready),
-        (S::Waiting, C::Reused) => Ok(S::Cached),
-        (
-            S::Waiting | S::Ready,
-            C::Settled(end @ (S::Skipped | S::Blocked | S::Cancelled | S::Failed)),
-        ) => Ok(end),
-        (S::Ready, C::Granted) => Ok(S::Leased),
-        (S::Leased, C::Started) => Ok(S::Running),
-        (S::Leased | S::Running, C::HandedBack) => Ok(S::Ready),
-        (S::Leased | S::Running, C::BackedOff) => Ok(S::Waiting),
-        (
-            S::Leased | S::Running,
-            C::Ended(end @ (S::Succeeded | S::Failed | S::TimedOut | S::Cancelled)),
-        ) => Ok(end),
-        (
-            S::Waiting,
-            C::Granted | C::Started | C::HandedBack | C::BackedOff | C::Ended(_) | C::Settled(_),
-        )
-        | (
-            S::Ready,
-            C::MadeReady
-            | C::Started
-            | C::HandedBack
-            | C::BackedOff
-            | C::Ended(_)
-            | C::Settled(_)
-            | C::Reused,
-        )
-        | (S::Leased, C::MadeReady | C::Granted | C::Ended(_) | C::Settled(_) | C::Reused)
-        | (
-            S::Running,
-            C::MadeReady | C::Granted | C::Started | C::Ended(_) | C::Settled(_) | C::Reused,
-        )
-        | (
-            S::Succeeded
-            | S::Failed
-            | S::TimedOut
-            | S::Cancelled
-            | S::Skipped
-            | S::Blocked
-            | S::Cached,
-            C::MadeReady
-            | C::Granted
-            | C::Started
-            | C::HandedBack
-            | C::BackedOff
-            | C::Ended(_)
-            | C::Settled(_)
-            | C::Reused,
-        ) => Err(IllegalChange { status, change }),
-    }
+    let (from, to): (&[S], S) = match change {
+        C::MadeReady => (&[S::Waiting], S::Ready),
+        C::Reused => (&[S::Waiting], S::Cached),
+        C::Granted => (&[S::Ready], S::Leased),
+        C::Started => (&[S::Leased], S::Running),
+        C::HandedBack => (&[S::Leased, S::Running], S::Ready),
+        C::BackedOff => (&[S::Leased, S::Running], S::Waiting),
+        C::Ended(end @ (S::Succeeded | S::Failed | S::TimedOut | S::Cancelled)) => {
+            (&[S::Leased, S::Running], end)
+        }
+        C::Settled(end @ (S::Skipped | S::Blocked | S::Cancelled | S::Failed)) => {
+            (&[S::Waiting, S::Ready], end)
+        }
+        C::Ended(no_end) | C::Settled(no_end) => (&[], no_end),
+    };
+    if from.contains(&status) { Ok(to) } else { Err(IllegalChange { status, change }) }
 }
 
 impl Change {

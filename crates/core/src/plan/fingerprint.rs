@@ -69,7 +69,9 @@ impl Canon {
 
     fn texts(&mut self, list: &[Box<str>]) {
         self.number(list.len() as u64);
-        list.iter().for_each(|text| self.text(text));
+        for text in list {
+            self.text(text);
+        }
     }
 
     fn spec(&mut self, spec: &StepSpec) {

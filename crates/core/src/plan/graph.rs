@@ -36,6 +36,10 @@ impl Flat {
         Self { starts: starts.into(), edges: list.into() }
     }
 
+    fn count(&self, node: u32) -> u32 {
+        self.starts[node as usize + 1] - self.starts[node as usize]
+    }
+
     fn of(&self, node: u32) -> &[Edge] {
         let node = node as usize;
         &self.edges[self.starts[node] as usize..self.starts[node + 1] as usize]
@@ -60,6 +64,10 @@ impl Graph {
         self.needs.of(node.0)
     }
 
+    pub(super) fn need_count(&self, node: StepIx) -> u32 {
+        self.needs.count(node.0)
+    }
+
     pub(super) fn dependents(&self, node: StepIx) -> &[Edge] {
         self.dependents.of(node.0)
     }
@@ -70,8 +78,7 @@ impl Graph {
 
     /// All nodes, each after its needs; or the nodes of a circle, the first repeated at the end.
     pub(super) fn order(&self) -> Result<Vec<u32>, Vec<u32>> {
-        let mut open: Vec<u32> =
-            (0..self.nodes()).map(|node| self.needs.of(node).len() as u32).collect();
+        let mut open: Vec<u32> = (0..self.nodes()).map(|node| self.needs.count(node)).collect();
         let mut order: Vec<u32> =
             (0..self.nodes()).filter(|node| open[*node as usize] == 0).collect();
         let mut next = 0;
@@ -93,10 +100,10 @@ impl Graph {
         let start =
             (0..self.nodes()).find(|node| open[*node as usize] > 0).expect("a node was left over");
         let mut path = vec![start];
-        let mut place = vec![u32::MAX; open.len()];
+        let mut place: Vec<Option<usize>> = vec![None; open.len()];
         loop {
             let here = path[path.len() - 1];
-            place[here as usize] = path.len() as u32 - 1;
+            place[here as usize] = Some(path.len() - 1);
             let unmet = |edge: &&Edge| open[edge.step().0 as usize] > 0;
             let next = self
                 .needs
@@ -107,8 +114,8 @@ impl Graph {
                 .step()
                 .0;
             path.push(next);
-            if place[next as usize] != u32::MAX {
-                return path.split_off(place[next as usize] as usize);
+            if let Some(begins) = place[next as usize] {
+                return path.split_off(begins);
             }
         }
     }

@@ -141,6 +141,11 @@ impl Plan {
         self.graph.needs(node)
     }
 
+    /// How many nodes the node needs.
+    pub fn need_count(&self, node: StepIx) -> u32 {
+        self.graph.need_count(node)
+    }
+
     /// What needs the node.
     pub fn dependents(&self, node: StepIx) -> &[Edge] {
         self.graph.dependents(node)

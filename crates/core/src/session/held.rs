@@ -59,16 +59,17 @@ impl Held {
 
     /// Records how its process ended. A process that was ended for lost contact is lost, whatever its exit code.
     pub(super) fn finish(&mut self, outcome: Outcome, now: Time) -> bool {
-        let (started, outcome) = match &self.state {
+        let (started, lost) = match self.state {
             HeldState::Queued | HeldState::Finished { .. } => return false,
-            HeldState::Started { at } => (*at, outcome),
-            HeldState::Stopping { at, lost: true, .. }
-                if outcome.kind != OutcomeKind::Succeeded =>
-            {
-                (*at, Outcome { kind: OutcomeKind::Lost, ..outcome })
-            }
-            HeldState::Stopping { at, .. } => (*at, outcome),
+            HeldState::Started { at } => (at, false),
+            HeldState::Stopping { at, lost, .. } => (at, lost),
         };
+        let kind = if lost && outcome.kind != OutcomeKind::Succeeded {
+            OutcomeKind::Lost
+        } else {
+            outcome.kind
+        };
+        let outcome = Outcome { kind, ..outcome };
         self.state = HeldState::Finished { outcome, ran: Some(now.since(started)) };
         true
     }

@@ -32,6 +32,16 @@ pub struct SessionConfig {
     pub bugs: Bugs,
 }
 
+/// How far a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Life {
+    Working,
+    /// Takes no more leases.
+    Draining,
+    /// Refused for good.
+    Over(Refusal),
+}
+
 /// What a session tells its surroundings to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -56,9 +66,9 @@ pub struct WorkerSession {
     highest: Fence,
     held: BTreeMap<Fence, Held>,
     sent: BTreeMap<Seq, Time>,
+    /// Whether there is something to tell that no exchange has told.
     news: bool,
-    draining: bool,
-    ended: Option<Refusal>,
+    phase: Life,
 }
 
 impl WorkerSession {
@@ -74,8 +84,7 @@ impl WorkerSession {
             held: BTreeMap::new(),
             sent: BTreeMap::new(),
             news: true,
-            draining: false,
-            ended: None,
+            phase: Life::Working,
         }
     }
 
@@ -108,7 +117,7 @@ impl WorkerSession {
 
     /// Whether an exchange should be sent now: there is news, nothing is awaited, or the reply is overdue.
     pub fn exchange_due(&self, now: Time) -> bool {
-        self.ended.is_none() && (self.news || self.exchange_at().is_none_or(|at| at <= now))
+        !self.is_over() && (self.news || self.exchange_at().is_none_or(|at| at <= now))
     }
 
     /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
@@ -127,7 +136,7 @@ impl WorkerSession {
     pub fn on_reply(&mut self, reply: Reply, now: Time) -> Vec<Action> {
         let known =
             (reply.worker, reply.incarnation) == (self.config.worker, self.config.incarnation);
-        if !known || self.ended.is_some() {
+        if !known || self.is_over() {
             return Vec::new();
         }
         match reply.body {
@@ -248,7 +257,7 @@ impl WorkerSession {
             if expires && held.deadline <= now {
                 held.release();
                 self.news = true;
-            } else if free > 0 && !self.draining {
+            } else if free > 0 && self.phase == Life::Working {
                 free -= 1;
                 held.state = HeldState::Started { at: now };
                 actions.push(Action::Start(held.grant.clone()));
@@ -263,7 +272,7 @@ impl WorkerSession {
     }
 
     fn want(&self) -> u32 {
-        if self.draining {
+        if self.phase != Life::Working {
             return 0;
         }
         let open = self
@@ -285,7 +294,7 @@ impl WorkerSession {
             | Refusal::TooManyWorkers(_)
             | Refusal::NoSlots => {}
         }
-        self.ended = Some(refusal);
+        self.phase = Life::Over(refusal);
         let running = self.held.iter().filter(|(_, held)| held.occupies());
         running
             .map(|(fence, _)| {
@@ -327,20 +336,29 @@ impl WorkerSession {
             | HeldState::Stopping { how: StopHow::Kill, .. }
             | HeldState::Finished { .. } => None,
         });
-        let exchange = self.ended.is_none().then(|| self.exchange_at()).flatten();
+        let exchange = if self.is_over() { None } else { self.exchange_at() };
         stops.chain(exchange).min()
     }
 
     /// Takes no more leases and gives back what has not started.
     pub fn drain(&mut self) {
-        self.draining = true;
+        if self.phase == Life::Working {
+            self.phase = Life::Draining;
+        }
         self.news = true;
         self.held.values_mut().filter(|held| held.is_queued()).for_each(Held::release);
     }
 
     /// Why the session is over, if it is: everything must be killed and the worker start anew.
     pub const fn ended(&self) -> Option<&Refusal> {
-        self.ended.as_ref()
+        match &self.phase {
+            Life::Working | Life::Draining => None,
+            Life::Over(refusal) => Some(refusal),
+        }
+    }
+
+    const fn is_over(&self) -> bool {
+        self.ended().is_some()
     }
 
     /// How many leases it holds whose outcome is not known to it.

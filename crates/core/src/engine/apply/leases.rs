@@ -1,0 +1,203 @@
+//! Events about leases.
+
+use super::ApplyError;
+use crate::engine::event::{EndedAs, Event, Next};
+use crate::engine::lease::Lease;
+use crate::engine::run::{Avoid, NONE, Spent};
+use crate::engine::state::Engine;
+use crate::engine::timer::Timer;
+use crate::engine::transition::Change;
+use crate::id::Seq;
+use crate::outcome::{Outcome, OutcomeKind, Output};
+use crate::planted::Bug;
+use crate::session::{StopHow, StopReason};
+
+impl Engine {
+    pub(in crate::engine) fn granted(
+        &mut self,
+        run_ix: u32,
+        event: &Event,
+    ) -> Result<(), ApplyError> {
+        let Event::Granted { step, attempt, delivery, worker, fence, seq, .. } = *event else {
+            return Ok(());
+        };
+        let worker = self.worker_ix(worker)?;
+        let lane = self.dequeue(run_ix, step);
+        let place = self.place(run_ix, step, lane);
+        let since = self.runs[run_ix].step(step).since;
+        let locks = self.board.take(lane, (place, since), fence);
+        if locks.is_some() {
+            self.board.refresh_rivals(lane);
+        }
+        self.leave_own_lane(run_ix, step);
+        let lease_ix = self.leases.insert(Lease {
+            fence,
+            run: run_ix,
+            step,
+            attempt,
+            delivery,
+            worker,
+            seq,
+            term: self.term,
+            since: self.now,
+            ttl: self.ttl,
+            led_since: None,
+            started_at: None,
+            stop: None,
+            locks,
+            at_worker: self.workers[worker].open(),
+            at_run: u32::try_from(self.runs[run_ix].leases.len()).expect("leases are bounded"),
+            frozen: None,
+            asked_back: false,
+            heard: Seq(0),
+        });
+        self.fences = self.fences.max(fence.count());
+        let state = self.runs[run_ix].step_mut(step);
+        state.change(Change::Granted)?;
+        (state.lease, state.fence, state.delivery) = (lease_ix, fence, delivery);
+        self.runs[run_ix].leases.push(lease_ix);
+        self.hold(worker, lease_ix, seq);
+        Ok(())
+    }
+
+    pub(in crate::engine) fn hold(&mut self, worker: u32, lease_ix: u32, seq: Seq) {
+        let group = self.group_of(lease_ix);
+        let it = &mut self.workers[worker];
+        it.leases.push(lease_ix);
+        it.peer.answered(seq);
+        if let Some(group) = group {
+            *it.groups.entry(group).or_insert(0) += 1;
+        }
+        if it.open() > it.slots {
+            self.ahead.insert(worker);
+        }
+    }
+
+    /// The (run, spec) of a lease, where a per-worker limit counts it.
+    pub(in crate::engine) fn group_of(&self, lease_ix: u32) -> Option<(u32, u32)> {
+        let lease = &self.leases[lease_ix];
+        let run = &self.runs[lease.run];
+        run.spec(lease.step).per_worker?;
+        Some((lease.run, run.plan.spec_index(lease.step)?))
+    }
+
+    pub(in crate::engine) fn confirmed(&mut self, lease_ix: u32) {
+        let lease = &mut self.leases[lease_ix];
+        (lease.term, lease.since, lease.led_since) = (self.term, self.now, None);
+        // Its worker may not have heard of a shorter TTL yet and count on the one that it knows.
+        lease.ttl = lease.ttl.max(self.ttl);
+    }
+
+    pub(in crate::engine) fn started(&mut self, lease_ix: u32) -> Result<(), ApplyError> {
+        let lease = &mut self.leases[lease_ix];
+        lease.started_at = Some(self.now);
+        let (run, step, ttl) = (lease.run, lease.step, lease.ttl);
+        let spec = self.runs[run].spec(step);
+        if let Some(timeout) = spec.timeout {
+            let at = self.now + timeout + spec.kill_grace + ttl;
+            self.timers.set(at, Timer::Overdue(lease_ix));
+        }
+        self.runs[run].step_mut(step).change(Change::Started)?;
+        Ok(())
+    }
+
+    pub(super) fn stop_ordered(&mut self, lease: u32, why: StopReason) {
+        let run = self.leases[lease].run;
+        self.runs[run].superseded |= why == StopReason::Superseded;
+        self.order_stop(lease, (StopHow::Term, why));
+    }
+
+    pub(in crate::engine) fn lease_ended(
+        &mut self,
+        lease_ix: u32,
+        outcome: &Outcome,
+        next: Next,
+        ended: EndedAs,
+    ) -> Result<(), ApplyError> {
+        let lease = self.let_go(lease_ix);
+        let run = &mut self.runs[lease.run];
+        run.step_mut(lease.step).lease = NONE;
+        if ended == EndedAs::GivenUp || !matches!(next, Next::Done(_)) {
+            let spent = if ended == EndedAs::GivenUp { Spent::GivenUp } else { Spent::Reported };
+            run.spent.insert(lease.fence, spent);
+        }
+        match next {
+            Next::Done(status) => {
+                if outcome.kind == OutcomeKind::Succeeded && outcome.output != Output::None {
+                    run.outputs.insert(lease.step, outcome.output.clone());
+                }
+                run.step_mut(lease.step).change(Change::Ended(status))?;
+                self.node_ended(lease.run, lease.step)?;
+            }
+            Next::Retry { at, avoid } => {
+                if let Some(worker) = avoid {
+                    run.avoid.insert(lease.step, Avoid { worker, lane: None });
+                }
+                let state = run.step_mut(lease.step);
+                state.change(Change::BackedOff)?;
+                state.attempt += 1;
+                state.since = at;
+                state.delivery = 0;
+                if self.config.bugs.on(Bug::RetryCountedAsDelivery) {
+                    state.losses += 1;
+                } else {
+                    state.losses = 0;
+                }
+                self.timers.set(at, Timer::Retry(lease.run, lease.step));
+            }
+            Next::Again { charged } => self.hand_back(&lease, charged)?,
+        }
+        Ok(())
+    }
+
+    pub(in crate::engine) fn hand_back(
+        &mut self,
+        lease: &Lease,
+        charged: bool,
+    ) -> Result<(), ApplyError> {
+        let state = self.runs[lease.run].step_mut(lease.step);
+        state.change(Change::HandedBack)?;
+        state.losses += u16::from(charged);
+        state.since = self.now;
+        self.enqueue(lease.run, lease.step);
+        if self.config.bugs.on(Bug::JoinCountedTwice) {
+            let plan = self.runs[lease.run].plan.clone();
+            for edge in plan.dependents(lease.step).iter().filter(|edge| plan.is_join(edge.step()))
+            {
+                if self.need_ended(lease.run, edge.step(), None)? {
+                    self.node_ended(lease.run, edge.step())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a lease out of everything that knows it.
+    pub(in crate::engine) fn let_go(&mut self, lease_ix: u32) -> Lease {
+        let group = self.group_of(lease_ix);
+        let lease = self.leases.remove(lease_ix);
+        let worker = &mut self.workers[lease.worker];
+        worker.leases.swap_remove(lease.at_worker as usize);
+        if let Some(moved) = worker.leases.get(lease.at_worker as usize) {
+            self.leases[*moved].at_worker = lease.at_worker;
+        }
+        if let Some(count) = group.and_then(|group| worker.groups.get_mut(&group)) {
+            *count -= 1;
+            worker.groups.retain(|_, count| *count > 0);
+            self.board.stirred = true;
+        }
+        if worker.open() <= worker.slots {
+            self.ahead.remove(&lease.worker);
+        }
+        let run = &mut self.runs[lease.run];
+        run.leases.swap_remove(lease.at_run as usize);
+        if let Some(moved) = run.leases.get(lease.at_run as usize) {
+            self.leases[*moved].at_run = lease.at_run;
+        }
+        let leaks = self.config.bugs.on(Bug::LockLeakedOnCancel) && lease.stop.is_some();
+        if let Some(locks) = lease.locks.as_deref().filter(|_| !leaks) {
+            self.board.free(locks, lease.fence);
+        }
+        lease
+    }
+}

@@ -1,0 +1,170 @@
+//! Events about runs, and steps that end without a lease.
+
+use super::ApplyError;
+use crate::engine::event::{CancelLevel, CancelReason, Reused, Settled};
+use crate::engine::run::{NONE, Run, Spent};
+use crate::engine::state::Engine;
+use crate::engine::submit::locks_of;
+use crate::engine::timer::Timer;
+use crate::engine::transition::Change;
+use crate::id::{Fence, RunId, StepIx};
+use crate::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
+use crate::planted::Bug;
+
+impl Engine {
+    pub(in crate::engine) fn run_submitted(
+        &mut self,
+        run: Run,
+        reused: &[Reused],
+    ) -> Result<(), ApplyError> {
+        let id = run.id;
+        let deadline = run.options.timeout.map(|timeout| self.now + timeout);
+        self.nodes += run.steps.len();
+        self.runs_seen += 1;
+        let run_ix = self.runs.insert(run);
+        self.run_ids.insert(id, run_ix);
+        self.enter_board(run_ix);
+        if let Some(deadline) = deadline {
+            self.timers.set(deadline, Timer::RunDeadline(run_ix));
+        }
+        let plan = self.runs[run_ix].plan.clone();
+        for reuse in reused {
+            self.runs[run_ix].step_mut(reuse.step).change(Change::Reused)?;
+            if reuse.output != Output::None {
+                self.runs[run_ix].outputs.insert(reuse.step, reuse.output.clone());
+            }
+        }
+        for step in plan.nodes().filter(|node| plan.needs(*node).is_empty()) {
+            self.look_at_needs(run_ix, step)?;
+        }
+        for reuse in reused {
+            self.node_ended(run_ix, reuse.step)?;
+        }
+        Ok(())
+    }
+
+    /// Declares a run's locks and finds its lanes.
+    pub(in crate::engine) fn enter_board(&mut self, run_ix: u32) {
+        let plan = self.runs[run_ix].plan.clone();
+        for (lock, slots) in locks_of(&plan) {
+            let lock = self.board.lock(lock);
+            self.board.locks[lock].declare(slots);
+            self.board.refresh_lock(lock);
+        }
+        for spec in 0..plan.specs().len() {
+            let key = self.lane_key(
+                run_ix,
+                u32::try_from(spec).expect("specs are fewer than steps"),
+                None,
+            );
+            let lane = self.board.use_lane(key);
+            self.runs[run_ix].lanes.push(lane);
+        }
+    }
+
+    pub(in crate::engine) fn leave_board(&mut self, run_ix: u32) {
+        for lane in std::mem::take(&mut self.runs[run_ix].lanes) {
+            let Some(class) = self.board.leave_lane(lane) else {
+                continue;
+            };
+            for worker in self.workers.indices() {
+                self.workers[worker].classes.retain(|other| *other != class);
+            }
+        }
+        let plan = self.runs[run_ix].plan.clone();
+        for (lock, slots) in locks_of(&plan) {
+            self.board.withdraw_lock(lock, slots);
+        }
+    }
+
+    pub(super) fn run_cancelled(
+        &mut self,
+        run: RunId,
+        cancel: (CancelLevel, CancelReason),
+    ) -> Result<(), ApplyError> {
+        let run = self.run_ix(run)?;
+        self.runs[run].cancel = Some(cancel);
+        self.runs[run].status = RunStatus::Cancelling;
+        self.stop_run(run);
+        Ok(())
+    }
+
+    pub(super) fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), ApplyError> {
+        let run = self.run_ix(run)?;
+        self.runs[run].status = status;
+        self.leave_board(run);
+        Ok(())
+    }
+
+    pub(in crate::engine) fn run_sealed(&mut self, id: RunId) -> Result<(), ApplyError> {
+        let run_ix = self.run_ix(id)?;
+        self.run_ids.remove(&id);
+        let run = self.runs.remove(run_ix);
+        self.nodes -= run.steps.len();
+        self.forget_run(run_ix);
+        Ok(())
+    }
+
+    /// A standby applies events and decides nothing: what would follow from a run must not pile up beyond its end.
+    fn forget_run(&mut self, run_ix: u32) {
+        self.todo.retain(|todo| todo.run() != run_ix);
+        self.timers.forget_run(run_ix);
+    }
+
+    pub(in crate::engine) fn step_settled(
+        &mut self,
+        run_ix: u32,
+        step: StepIx,
+        settled: &Settled,
+    ) -> Result<(), ApplyError> {
+        let state = self.runs[run_ix].step(step);
+        if state.status == StepStatus::Ready {
+            self.dequeue(run_ix, step);
+        }
+        self.leave_own_lane(run_ix, step);
+        let run = &mut self.runs[run_ix];
+        run.superseded |= matches!(settled, Settled::Superseded { .. });
+        let state = run.step_mut(step);
+        state.change(Change::Settled(settled.status()))?;
+        if let (NONE, Settled::Blocked { cause } | Settled::CancelledByFailure { cause }) =
+            (state.cause, settled)
+        {
+            state.cause = cause.0;
+        }
+        self.node_ended(run_ix, step)?;
+        Ok(())
+    }
+
+    pub(in crate::engine) fn late(
+        &mut self,
+        run: RunId,
+        step: StepIx,
+        fence: Fence,
+        outcome: &Outcome,
+    ) {
+        let Some(run) = self.run_ids.get(&run).copied() else {
+            return;
+        };
+        self.runs[run].spent.insert(fence, Spent::Late);
+        if self.config.bugs.on(Bug::LateOutcomeApplied) && outcome.kind == OutcomeKind::Succeeded {
+            let state = self.runs[run].step_mut(step);
+            if state.status.is_terminal() {
+                state.status = StepStatus::Succeeded;
+            }
+        }
+    }
+
+    pub(in crate::engine) fn lock_forced(&mut self, lock: &str, fence: Fence) {
+        let Some(lock) = self.board.lock_ids.get(lock).copied() else {
+            return;
+        };
+        self.board.locks[lock].release(fence);
+        for lease in self.leases.indices() {
+            let lease = &mut self.leases[lease];
+            if let (true, Some(locks)) = (lease.fence == fence, &lease.locks) {
+                lease.locks = Some(locks.iter().copied().filter(|other| *other != lock).collect());
+            }
+        }
+        self.board.refresh_lock(lock);
+    }
+}

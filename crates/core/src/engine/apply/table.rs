@@ -1,0 +1,94 @@
+//! One arm per event.
+
+use crate::engine::event::Event;
+use crate::engine::run::Run;
+use crate::engine::state::Engine;
+use crate::engine::transition::IllegalChange;
+use crate::engine::worker::WorkerStatus;
+use crate::id::{Fence, RunId, StepIx, WorkerId};
+use crate::time::Time;
+
+/// An event that does not fit the state: a bug, or a journal that is not this engine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// It names a run that is not here.
+    #[error("there is no run {0}")]
+    NoRun(RunId),
+    /// It names a worker that is not here.
+    #[error("there is no worker {0}")]
+    NoWorker(WorkerId),
+    /// It names a lease that is not open.
+    #[error("lease {0} is not open")]
+    NoLease(Fence),
+    /// A step cannot be changed so.
+    #[error(transparent)]
+    Step(#[from] IllegalChange),
+}
+
+impl Engine {
+    /// Folds an event from a journal into the state.
+    pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), ApplyError> {
+        self.now = self.now.max(at);
+        match event {
+            Event::Led { term, ttl, generation, own } => self.led((*term, *ttl, *generation), *own),
+            Event::WorkerRegistered { worker, .. } => self.worker_registered(*worker, event),
+            Event::WorkerLost { worker } => self.worker_became(*worker, WorkerStatus::Lost)?,
+            Event::WorkerReturned { worker } => self.worker_returned(*worker)?,
+            Event::WorkerDrained { worker } => self.worker_drained(*worker)?,
+            Event::WorkerEnded { worker, .. } => {
+                self.worker_became(*worker, WorkerStatus::Ended)?;
+            }
+            Event::WorkerForgotten { worker } => self.worker_forgotten(*worker)?,
+            Event::Braked { .. } => {}
+            Event::RunSubmitted { run, plan, options, reused } => {
+                let run = Run::new((*run, self.runs_seen), plan.clone(), *options, self.now);
+                self.run_submitted(run, reused)?;
+            }
+            Event::RunCancelled { run, level, reason } => {
+                self.run_cancelled(*run, (*level, *reason))?;
+            }
+            Event::RunEnded { run, status } => self.run_ended(*run, *status)?,
+            Event::RunSealed { run } => self.run_sealed(*run)?,
+            Event::Granted { run, .. } => self.granted(self.run_ix(*run)?, event)?,
+            Event::Confirmed { run, step, fence } => {
+                self.confirmed(self.lease_ix(*run, *step, *fence)?);
+            }
+            Event::Started { run, step, fence } => {
+                self.started(self.lease_ix(*run, *step, *fence)?)?;
+            }
+            Event::StopOrdered { run, step, fence, why } => {
+                self.stop_ordered(self.lease_ix(*run, *step, *fence)?, *why);
+            }
+            Event::Ended { run, step, fence, outcome, next, ended } => {
+                let lease = self.lease_ix(*run, *step, *fence)?;
+                self.lease_ended(lease, outcome, *next, *ended)?;
+            }
+            Event::BackoffEnded { run, step } => self.make_ready(self.run_ix(*run)?, *step)?,
+            Event::StepSettled { run, step, settled } => {
+                self.step_settled(self.run_ix(*run)?, *step, settled)?;
+            }
+            Event::LateOutcome { run, step, fence, outcome } => {
+                self.late(*run, *step, *fence, outcome);
+            }
+            Event::LockForced { lock, fence } => self.lock_forced(lock, *fence),
+        }
+        Ok(())
+    }
+
+    pub(super) fn run_ix(&self, run: RunId) -> Result<u32, ApplyError> {
+        self.run_ids.get(&run).copied().ok_or(ApplyError::NoRun(run))
+    }
+
+    pub(super) fn worker_ix(&self, worker: WorkerId) -> Result<u32, ApplyError> {
+        self.worker_ids.get(&worker).copied().ok_or(ApplyError::NoWorker(worker))
+    }
+
+    pub(super) fn lease_ix(
+        &self,
+        run: RunId,
+        step: StepIx,
+        fence: Fence,
+    ) -> Result<u32, ApplyError> {
+        self.lease_of(run, step, fence).ok_or(ApplyError::NoLease(fence))
+    }
+}

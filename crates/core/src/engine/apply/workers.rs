@@ -1,0 +1,151 @@
+//! Events about leaders and workers.
+
+use std::collections::BTreeMap;
+
+use super::ApplyError;
+use crate::engine::event::Event;
+use crate::engine::state::Engine;
+use crate::engine::timer::Timer;
+use crate::engine::worker::{Worker, WorkerStatus};
+use crate::id::{Term, WorkerId};
+use crate::planted::Bug;
+use crate::session::{Home, Peer};
+use crate::time::{Span, Time};
+
+impl Engine {
+    /// A takeover: leases of earlier terms have one TTL to be presented. Everything volatile begins anew.
+    pub(in crate::engine) fn led(
+        &mut self,
+        (term, ttl, generation): (Term, Span, u16),
+        own: Option<WorkerId>,
+    ) {
+        (self.term, self.ttl, self.generation) = (term, ttl, generation);
+        (self.own, self.led_at) = (own, self.now);
+        for lease in self.leases.indices() {
+            let lease = &mut self.leases[lease];
+            if lease.led_since.is_none() || self.config.bugs.on(Bug::GracePerTakeover) {
+                lease.led_since = Some(self.now);
+            }
+        }
+        for worker in self.workers.indices() {
+            self.workers[worker].contact = self.now;
+            self.enlist(worker);
+            self.watch_worker(worker);
+        }
+    }
+
+    pub(in crate::engine) fn worker_registered(&mut self, id: WorkerId, event: &Event) {
+        let Event::WorkerRegistered { name, incarnation, labels, slots, home, .. } = event else {
+            return;
+        };
+        let worker = Worker {
+            id,
+            name: name.clone(),
+            incarnation: *incarnation,
+            labels: labels.clone(),
+            slots: *slots,
+            home: *home,
+            status: WorkerStatus::Online,
+            drained: false,
+            since: self.now,
+            leases: Vec::new(),
+            classes: Vec::new(),
+            groups: BTreeMap::new(),
+            timer: None,
+            peer: Peer::default(),
+            contact: self.now,
+            told: BTreeMap::new(),
+            want: 0,
+            park_until: Time::ZERO,
+            pace_us: 0,
+        };
+        let worker_ix = match self.worker_ids.get(&id).copied() {
+            Some(known) => {
+                self.delist(known);
+                self.unwatch_worker(known);
+                self.parked.remove(&known);
+                self.workers[known] = worker;
+                known
+            }
+            None => self.workers.insert(worker),
+        };
+        self.worker_ids.insert(id, worker_ix);
+        self.enlist(worker_ix);
+        self.watch_worker(worker_ix);
+    }
+
+    pub(in crate::engine) fn worker_became(
+        &mut self,
+        id: WorkerId,
+        status: WorkerStatus,
+    ) -> Result<(), ApplyError> {
+        let worker = self.worker_ix(id)?;
+        self.workers[worker].status = status;
+        self.workers[worker].since = self.now;
+        self.workers[worker].peer.unpark();
+        self.parked.remove(&worker);
+        self.enlist(worker);
+        self.watch_worker(worker);
+        Ok(())
+    }
+
+    pub(in crate::engine) fn worker_returned(&mut self, id: WorkerId) -> Result<(), ApplyError> {
+        let drained = self.workers[self.worker_ix(id)?].drained;
+        self.worker_became(id, if drained { WorkerStatus::Draining } else { WorkerStatus::Online })
+    }
+
+    pub(in crate::engine) fn worker_drained(&mut self, id: WorkerId) -> Result<(), ApplyError> {
+        let worker = self.worker_ix(id)?;
+        self.workers[worker].drained = true;
+        if self.workers[worker].status == WorkerStatus::Online {
+            self.workers[worker].status = WorkerStatus::Draining;
+            self.enlist(worker);
+        }
+        Ok(())
+    }
+
+    pub(in crate::engine) fn worker_forgotten(&mut self, id: WorkerId) -> Result<(), ApplyError> {
+        let worker = self.worker_ix(id)?;
+        self.delist(worker);
+        self.unwatch_worker(worker);
+        self.workers.remove(worker);
+        self.worker_ids.remove(&id);
+        self.ahead.remove(&worker);
+        self.parked.remove(&worker);
+        self.notify.remove(&worker);
+        Ok(())
+    }
+
+    /// Makes sure that a worker's silence is noticed.
+    pub(in crate::engine) fn watch_worker(&mut self, worker: u32) {
+        self.unwatch_worker(worker);
+        let it = &self.workers[worker];
+        let at = match it.status {
+            WorkerStatus::Online | WorkerStatus::Draining if it.home == Home::SharedFate => return,
+            WorkerStatus::Online | WorkerStatus::Draining => self.silence_ends(worker),
+            WorkerStatus::Lost | WorkerStatus::Ended => self.oblivion(worker),
+        };
+        self.workers[worker].timer = Some(at);
+        self.timers.set(at, Timer::Contact(worker));
+    }
+
+    pub(in crate::engine) fn unwatch_worker(&mut self, worker: u32) {
+        if let Some(at) = self.workers[worker].timer.take() {
+            self.timers.clear(at, Timer::Contact(worker));
+        }
+    }
+
+    /// When the first lease that a lost worker still has ends, or the worker itself is to be forgotten.
+    pub(in crate::engine) fn oblivion(&self, worker: u32) -> Time {
+        let it = &self.workers[worker];
+        let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
+        leases.min().unwrap_or(it.since + self.config.forget_after)
+    }
+
+    /// When the first of a worker's leases ends, or the worker itself counts as lost, if it stays silent.
+    pub(in crate::engine) fn silence_ends(&self, worker: u32) -> Time {
+        let it = &self.workers[worker];
+        let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
+        leases.chain([it.contact + self.ttl]).min().expect("the worker's own end is among them")
+    }
+}
