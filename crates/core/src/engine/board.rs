@@ -149,6 +149,11 @@ impl Board {
             }
             locks[*lock].holders.push(fence);
         }
+        if locks.iter().flat_map(|lock| &self.locks[*lock].lanes).any(|lane| self.lanes[*lane].due) {
+            self.refresh_rivals(lane);
+        } else {
+            self.refresh_locks(&locks);
+        }
         Some(locks)
     }
 
@@ -157,6 +162,10 @@ impl Board {
         for lock in locks {
             self.locks[*lock].release(fence);
         }
+        self.refresh_locks(locks);
+    }
+
+    fn refresh_locks(&mut self, locks: &[u32]) {
         for lock in locks {
             self.refresh_lock(*lock);
         }
@@ -198,9 +207,14 @@ impl Board {
             return self.refresh(lane);
         }
         let it = &mut self.lanes[lane];
+        let was_due = it.due;
         let waited = it.head().is_some_and(|(_, head)| now.since(head.since) >= RESERVE_AFTER);
         it.due = waited || it.passed >= PASSED_OVER_MAX;
-        self.refresh_rivals(lane);
+        if was_due || it.due {
+            self.refresh_rivals(lane);
+        } else {
+            self.refresh(lane);
+        }
     }
 
     /// Looks again at all lanes that this one's claim can open or close: those that share a lock with it, and those
@@ -213,6 +227,9 @@ impl Board {
             .flatten()
             .copied()
             .collect();
+        for lock in &locks {
+            self.locks[*lock].best_due = self.find_best_due(*lock);
+        }
         for lock in locks {
             self.refresh_lock(lock);
         }
@@ -241,8 +258,13 @@ impl Board {
         locks.all(|lock| self.best_due(*lock) == Some(lane))
     }
 
-    /// The best of the lanes at a lock that are due.
+    /// The best of the lanes at a lock that are due, as it was found when a claim there last changed.
     fn best_due(&self, lock: u32) -> Option<u32> {
+        debug_assert_eq!(self.locks[lock].best_due, self.find_best_due(lock));
+        self.locks[lock].best_due
+    }
+
+    fn find_best_due(&self, lock: u32) -> Option<u32> {
         let due =
             self.locks[lock].lanes.iter().filter_map(|lane| Some((self.claim(*lane)?, *lane)));
         due.min().map(|(_, lane)| lane)

@@ -45,6 +45,9 @@ impl Default for Config {
     }
 }
 
+/// Slots of one worker. More is a mistake, and would let one worker hold more leases than a reply can carry.
+pub const SLOTS_MAX: u32 = 10_000;
+
 /// A step that was passed over this often at a lock has the lock reserved for it when it is free.
 pub(super) const PASSED_OVER_MAX: u32 = 8;
 

@@ -102,6 +102,7 @@ impl Engine {
         };
         if !self.workers[known].drained {
             self.emit(out, Event::WorkerDrained { worker });
+            self.ask_back_all(known);
         }
         Answer::Done
     }

@@ -12,7 +12,7 @@ use crate::id::Fence;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted::Bug;
 use crate::session::{
-    Arrival, Exchange, Finished, InFlight, Phase, Refusal, ReplyBody, Stop, StopHow, StopReason,
+    Arrival, Exchange, Finished, InFlight, LeaseRef, Phase, Refusal, ReplyBody, Stop, StopHow, StopReason,
     Verdict,
 };
 
@@ -126,14 +126,20 @@ impl Engine {
             Some(Spent::Reported) if !forgets => Verdict::Accepted,
             None if is_end && !forgets => Verdict::Accepted,
             Some(Spent::Reported | Spent::Late) => Verdict::Stale,
+            // A run that is not here was sealed; what is unknown of a run that is here was never granted.
+            None if known.is_some() => Verdict::Stale,
             Some(Spent::GivenUp) | None => {
-                let (run, step, fence) = (at.run, at.step, at.fence);
-                if finished.outcome.kind != OutcomeKind::Released {
-                    let outcome = finished.outcome.clone();
-                    self.emit(out, Event::LateOutcome { run, step, fence, outcome });
-                }
+                self.keep_late(out, finished);
                 Verdict::Stale
             }
+        }
+    }
+
+    fn keep_late(&mut self, out: &mut Out, finished: &Finished) {
+        let LeaseRef { run, step, fence, .. } = finished.lease;
+        if finished.outcome.kind != OutcomeKind::Released {
+            let outcome = finished.outcome.clone();
+            self.emit(out, Event::LateOutcome { run, step, fence, outcome });
         }
     }
 
@@ -242,6 +248,16 @@ impl Engine {
         self.timers.clear(self.workers[worker].park_until, Timer::Parked(worker));
         body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
         self.reply(out, (id, incarnation, seq), Ok(body));
+    }
+
+    /// Refuses a parked exchange of a life that is over.
+    pub(super) fn dismiss(&mut self, out: &mut Out, worker: u32, refusal: Refusal) {
+        let it = &mut self.workers[worker];
+        let (id, incarnation) = (it.id, it.incarnation);
+        if let Some(seq) = it.peer.unpark() {
+            self.parked.remove(&worker);
+            self.reply(out, (id, incarnation, seq), Err(refusal));
+        }
     }
 
     /// What a worker must be told of leases that it holds: stops, and what is wanted back.

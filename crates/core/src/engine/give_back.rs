@@ -47,6 +47,15 @@ impl Engine {
         asked + fresh.len()
     }
 
+    /// A worker that drains is asked for everything that it has not started.
+    pub(super) fn ask_back_all(&mut self, holder: u32) {
+        for lease in self.workers[holder].leases.clone() {
+            let lease = &mut self.leases[lease];
+            lease.asked_back = lease.started_at.is_none() && lease.stop.is_none();
+        }
+        self.notify.insert(holder);
+    }
+
     /// Whether a lease has not started as far as is known, could run on the idle worker, and was given ahead.
     fn may_ask(&self, lease: u32, idle: u32) -> bool {
         let lease = &self.leases[lease];

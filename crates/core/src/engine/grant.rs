@@ -75,7 +75,7 @@ impl Engine {
             run: run.id,
             step: queued.step,
             attempt: state.attempt,
-            delivery: state.delivery + 1,
+            delivery: state.delivery.saturating_add(1),
             worker: self.workers[worker].id,
             fence: Fence::new(self.generation, self.fences + 1),
             seq: self.workers[worker].peer.last(),
@@ -170,9 +170,10 @@ impl Engine {
             return;
         }
         let parked = self.parked.iter().filter(|worker| self.room(**worker) > 0);
-        let load =
-            |worker: u32| self.workers[worker].open() * 1000 / self.workers[worker].slots.max(1);
-        let mut waiting: Vec<(u32, u32, ReplyBody)> =
+        let load = |worker: u32| {
+            u64::from(self.workers[worker].open()) * 1000 / u64::from(self.workers[worker].slots)
+        };
+        let mut waiting: Vec<(u64, u32, ReplyBody)> =
             parked.map(|worker| (load(*worker), *worker, ReplyBody::default())).collect();
         waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));
         for reach in reaches {
@@ -187,7 +188,7 @@ impl Engine {
     }
 
     /// Gives each waiting worker one step a round, until nobody can have more.
-    fn spread(&mut self, out: &mut Out, waiting: &mut [(u32, u32, ReplyBody)], reach: Reach) {
+    fn spread(&mut self, out: &mut Out, waiting: &mut [(u64, u32, ReplyBody)], reach: Reach) {
         let mut hopeful: Vec<usize> = (0..waiting.len()).collect();
         while !hopeful.is_empty() {
             let mut served = Vec::new();

@@ -13,6 +13,8 @@ pub(super) struct Lock {
     declared: BTreeMap<u32, u32>,
     /// Lanes whose steps take it.
     pub(super) lanes: Vec<u32>,
+    /// The best of them that is due.
+    pub(super) best_due: Option<u32>,
 }
 
 impl Lock {
@@ -22,6 +24,7 @@ impl Lock {
             holders: Vec::new(),
             declared: BTreeMap::new(),
             lanes: Vec::new(),
+            best_due: None,
         }
     }
 

@@ -47,7 +47,7 @@ mod why;
 mod worker;
 
 pub use apply::ApplyError;
-pub use config::{Config, UNHEARD_MAX};
+pub use config::{Config, SLOTS_MAX, UNHEARD_MAX};
 pub use event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };

@@ -1,5 +1,6 @@
 //! Workers join, come back, and are reported dead.
 
+use super::config::SLOTS_MAX;
 use super::decide::Out;
 use super::event::{EndedAs, Event};
 use super::request::Answer;
@@ -20,6 +21,7 @@ impl Engine {
         if let Some(worker) = known {
             verdicts = self.judge_all(out, worker, &register.spooled);
             if register.incarnation > self.workers[worker].incarnation {
+                self.dismiss(out, worker, Refusal::Superseded);
                 self.end_life(out, worker, None);
             }
         }
@@ -52,8 +54,8 @@ impl Engine {
     }
 
     fn cannot_join(&self, register: &Register, known: Option<u32>) -> Option<Refusal> {
-        if register.slots == 0 {
-            return Some(Refusal::NoSlots);
+        if !(1..=SLOTS_MAX).contains(&register.slots) {
+            return Some(Refusal::BadSlots(register.slots));
         }
         if let Some(worker) = known.map(|worker| &self.workers[worker]) {
             if register.incarnation < worker.incarnation {
@@ -87,6 +89,7 @@ impl Engine {
             return Answer::Refused(Refusal::Superseded);
         }
         if it.status != WorkerStatus::Ended {
+            self.dismiss(out, worker_ix, Refusal::Ended);
             self.end_life(out, worker_ix, Some(started));
             self.emit(out, Event::WorkerEnded { worker, incarnation });
         }

@@ -242,7 +242,9 @@ impl Engine {
         if serves && self.board.classes[class].placement.accepts(it.facts(self.own)) {
             self.board.classes[class].workers += 1;
             self.workers[worker].classes.push(class);
-            self.claims_changed(class);
+            if self.board.classes[class].workers == 1 {
+                self.claims_changed(class);
+            }
         }
     }
 

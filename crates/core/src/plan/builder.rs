@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::check::{PlanError, is_name};
 use super::fingerprint::Fingerprint;
 use super::graph::{Graph, critical_path};
-use super::limits::{CELLS_MAX, EDGES_MAX, STEPS_MAX};
+use super::limits::{CELLS_MAX, EDGES_MAX, REPEATS_MAX, STEPS_MAX};
 use super::plan_type::{JOIN, Plan};
 use super::spec::StepSpec;
 use crate::id::StepIx;
@@ -185,6 +185,9 @@ impl PlanBuilder {
         for pair in spec.locks.windows(2).filter(|pair| pair[0].name == pair[1].name) {
             let lock = pair[0].name.to_string();
             self.problems.push(PlanError::LockTwice { step: name.to_owned(), lock });
+        }
+        if spec.retry.times > REPEATS_MAX || spec.retry.lost > REPEATS_MAX {
+            self.problems.push(PlanError::TooManyRepeats(name.to_owned()));
         }
         if spec.per_worker == Some(0) {
             self.problems.push(PlanError::PerWorkerZero(name.to_owned()));

@@ -1,6 +1,6 @@
 //! What can be wrong with a plan.
 
-use super::limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, STEPS_MAX};
+use super::limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX};
 
 /// A problem that keeps a plan from being built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +59,9 @@ pub enum PlanError {
     /// A lock that nobody could ever hold.
     #[error("the lock `{0}` has no slots")]
     LockWithoutSlots(String),
+    /// More repeats than make sense.
+    #[error("`{0}` may be repeated more than {REPEATS_MAX} times: `retry` and `retry.lost` are at most that")]
+    TooManyRepeats(String),
     /// A limit that lets nothing through.
     #[error("`{0}` may run zero times per worker: leave `per_worker` out or make it at least 1")]
     PerWorkerZero(String),

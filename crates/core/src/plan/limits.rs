@@ -10,5 +10,8 @@ pub const CELLS_MAX: usize = 100_000;
 /// Needs in a plan: ten for each step of the largest plan.
 pub const EDGES_MAX: usize = 10_000_000;
 
+/// Attempts after the first, and hand-outs of one attempt after the first: more is a mistake for "for ever".
+pub const REPEATS_MAX: u16 = 10_000;
+
 /// Bytes in a name: it must fit in file names, metric labels and on screen.
 pub const NAME_MAX: usize = 128;

@@ -251,7 +251,7 @@ pub enum Refusal {
     /// The cluster has as many workers as it may have.
     #[error("the cluster has {0} workers, as many as it may have")]
     TooManyWorkers(usize),
-    /// A worker that could run nothing.
-    #[error("a worker needs at least one slot")]
-    NoSlots,
+    /// A worker that could run nothing, or claims to run more than any machine.
+    #[error("a worker has 1 to 10000 slots, not {0}")]
+    BadSlots(u32),
 }

@@ -292,7 +292,7 @@ impl WorkerSession {
             | Refusal::Ended
             | Refusal::NameTaken { .. }
             | Refusal::TooManyWorkers(_)
-            | Refusal::NoSlots => {}
+            | Refusal::BadSlots(_) => {}
         }
         self.phase = Life::Over(refusal);
         let running = self.held.iter().filter(|(_, held)| held.occupies());

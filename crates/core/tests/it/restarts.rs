@@ -81,7 +81,7 @@ fn a_second_worker_of_the_same_name_is_refused_while_the_first_is_live() {
 fn a_worker_without_slots_and_one_too_many_are_refused() {
     let config = windlass_core::engine::Config { workers_max: 1, ..Default::default() };
     let mut crew = Crew::with(config);
-    assert_eq!(crew.join_at("alpha", 0, [], Home::Apart), Err(Refusal::NoSlots));
+    assert_eq!(crew.join_at("alpha", 0, [], Home::Apart), Err(Refusal::BadSlots(0)));
     crew.join("alpha", 1, []);
     assert_eq!(crew.join_at("beta", 1, [], Home::Apart), Err(Refusal::TooManyWorkers(1)));
 }

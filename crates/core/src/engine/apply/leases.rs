@@ -26,9 +26,6 @@ impl Engine {
         let place = self.place(run_ix, step, lane);
         let since = self.runs[run_ix].step(step).since;
         let locks = self.board.take(lane, (place, since), fence);
-        if locks.is_some() {
-            self.board.refresh_rivals(lane);
-        }
         self.leave_own_lane(run_ix, step);
         let lease_ix = self.leases.insert(Lease {
             fence,
