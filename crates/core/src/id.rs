@@ -2,10 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($int:ty), $prefix:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+        )]
         pub struct $name(pub $int);
 
         impl fmt::Display for $name {
@@ -47,7 +51,7 @@ number! {
 ///
 /// Made by whoever submits it, so that a repeated submission is recognised: milliseconds since the epoch in the upper
 /// 42 bits, chance below. Printed in base 32, where ids sort by age.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct RunId(pub u64);
 
 impl RunId {
@@ -94,7 +98,7 @@ impl fmt::Debug for RunId {
 ///
 /// The upper 16 bits are the store's generation, which changes when the store may have lost commits, so that a number
 /// handed out before the loss is never handed out again.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Fence(pub u64);
 
 impl Fence {

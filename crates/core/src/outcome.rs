@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OutcomeKind {
     /// It did what it should.
     Succeeded,
@@ -37,7 +39,7 @@ impl fmt::Display for OutcomeKind {
 pub const INLINE_OUTPUT_MAX: usize = 64 * 1024;
 
 /// What a step hands to the steps that need it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// Nothing.
     #[default]
@@ -64,7 +66,7 @@ impl Output {
 }
 
 /// How an attempt ended, with what there is to tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
     pub kind: OutcomeKind,
@@ -88,7 +90,7 @@ impl Outcome {
 }
 
 /// Where a step stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum StepStatus {
     /// For needs, or for the end of a back-off.
     Waiting,
@@ -179,7 +181,7 @@ impl fmt::Display for StepStatus {
 }
 
 /// Where a run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RunStatus {
     /// Steps are being run.
     Running,

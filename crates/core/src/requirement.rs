@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// What a worker advertises: words (`docker`) and facts (`os=linux`, `cpu=8`), compared without regard to case.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Labels(Vec<Box<str>>);
 
 impl Labels {
@@ -41,7 +43,7 @@ impl fmt::Display for Labels {
 }
 
 /// How a fact's number is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Compare {
     /// `<`
     Less,
@@ -54,7 +56,7 @@ pub enum Compare {
 }
 
 /// One word of a requirement.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Atom {
     /// The worker has this label.
     Has(Box<str>),
@@ -106,7 +108,7 @@ impl fmt::Display for Atom {
 }
 
 /// Atoms of which one must match: `gpu | tpu`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Clause(pub Vec<Atom>);
 
 impl Clause {
@@ -124,7 +126,7 @@ impl fmt::Display for Clause {
 }
 
 /// What a step demands: every clause must match. The empty requirement is met by every worker.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Requirement(pub Vec<Clause>);
 
 impl Requirement {

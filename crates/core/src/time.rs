@@ -3,10 +3,12 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// A moment of *journal time*: milliseconds since the Unix epoch as the leader counts them.
 ///
 /// It never runs backwards within a journal. Nothing in the core reads a clock; moments arrive as arguments.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Time(u64);
 
 impl Time {
@@ -56,7 +58,7 @@ impl fmt::Debug for Time {
 }
 
 /// A length of time in milliseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Span(u64);
 
 impl Span {

@@ -149,7 +149,9 @@ impl Board {
             }
             locks[*lock].holders.push(fence);
         }
-        if locks.iter().flat_map(|lock| &self.locks[*lock].lanes).any(|lane| self.lanes[*lane].due) {
+        // Where nobody is due there are no claims, and nothing follows beyond these locks.
+        if locks.iter().flat_map(|lock| &self.locks[*lock].lanes).any(|lane| self.lanes[*lane].due)
+        {
             self.refresh_rivals(lane);
         } else {
             self.refresh_locks(&locks);

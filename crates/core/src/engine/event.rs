@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use crate::outcome::{Outcome, Output, RunStatus, StepStatus};
 use crate::plan::Plan;
@@ -12,7 +14,7 @@ use crate::session::{Home, StopReason};
 use crate::time::{Span, Time};
 
 /// A fact.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// A leader took over. Leases that it did not confirm end one TTL later.
     Led {
@@ -204,7 +206,7 @@ pub enum Event {
 }
 
 /// How a run is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOptions {
     /// The first run of a chain of reruns; idempotency keys are made from it. `None`: this one.
     pub root: Option<RunId>,
@@ -223,7 +225,7 @@ impl Default for RunOptions {
 }
 
 /// What becomes of a step that no worker could run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unplaceable {
     /// It waits for one as long as it says (a cluster).
     Wait,
@@ -234,7 +236,7 @@ pub enum Unplaceable {
 }
 
 /// A step whose outcome is taken from an earlier run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reused {
     /// Which step.
     pub step: StepIx,
@@ -245,7 +247,7 @@ pub struct Reused {
 }
 
 /// How hard a run is told to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CancelLevel {
     /// Running steps are stopped politely, `always()` steps still run.
     Stop,
@@ -254,7 +256,7 @@ pub enum CancelLevel {
 }
 
 /// Why a run was told to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CancelReason {
     /// Somebody asked for it.
     Asked,
@@ -263,7 +265,7 @@ pub enum CancelReason {
 }
 
 /// Whether a lease ended by its holder's word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndedAs {
     /// Its holder reported the outcome.
     Reported,
@@ -272,7 +274,7 @@ pub enum EndedAs {
 }
 
 /// What follows for a step when its lease has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Next {
     /// The step is done, with this status.
     Done(StepStatus),
@@ -291,7 +293,7 @@ pub enum Next {
 }
 
 /// How a step ended without a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Settled {
     /// Its condition asked for a failure and there was none.
     SkippedByCondition,

@@ -12,8 +12,8 @@ use crate::id::Fence;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted::Bug;
 use crate::session::{
-    Arrival, Exchange, Finished, InFlight, LeaseRef, Phase, Refusal, ReplyBody, Stop, StopHow, StopReason,
-    Verdict,
+    Arrival, Exchange, Finished, InFlight, LeaseRef, Phase, Refusal, ReplyBody, Stop, StopHow,
+    StopReason, Verdict,
 };
 
 impl Engine {

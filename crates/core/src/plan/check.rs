@@ -60,7 +60,9 @@ pub enum PlanError {
     #[error("the lock `{0}` has no slots")]
     LockWithoutSlots(String),
     /// More repeats than make sense.
-    #[error("`{0}` may be repeated more than {REPEATS_MAX} times: `retry` and `retry.lost` are at most that")]
+    #[error(
+        "`{0}` may be repeated more than {REPEATS_MAX} times: `retry` and `retry.lost` are at most that"
+    )]
     TooManyRepeats(String),
     /// A limit that lets nothing through.
     #[error("`{0}` may run zero times per worker: leave `per_worker` out or make it at least 1")]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::plan_type::Plan;
 use super::spec::{Condition, LockOrder, OnFailure, OnLostContact, Pin, RetryOn, StepSpec};
 
@@ -9,7 +11,7 @@ use super::spec::{Condition, LockOrder, OnFailure, OnLostContact, Pin, RetryOn, 
 ///
 /// The form is written here field by field, with a length before every list and text and a number for every choice:
 /// renaming a Rust item or adding a default does not change the hash of a plan, adding a field with meaning must.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {

@@ -1,18 +1,20 @@
 //! Edges in flat arrays, an order in which every node comes after its needs, and what hangs on each node.
 
+use serde::{Deserialize, Serialize};
+
 use super::builder::Need;
 use super::plan_type::Edge;
 use crate::id::StepIx;
 
 /// Both directions of the needs of a plan, as offsets into one array each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Graph {
     needs: Flat,
     dependents: Flat,
 }
 
 /// Lists of edges, one per node, laid end to end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Flat {
     starts: Box<[u32]>,
     edges: Box<[Edge]>,

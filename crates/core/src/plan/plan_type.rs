@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::builder::Need;
 use super::fingerprint::Fingerprint;
 use super::graph::Graph;
@@ -15,7 +17,7 @@ pub(super) const JOIN: u32 = u32::MAX;
 /// One end of a need.
 ///
 /// The top bit says that it is optional; plans have far fewer nodes than 2³¹.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge(u32);
 
 impl Edge {
@@ -40,7 +42,7 @@ impl Edge {
 }
 
 /// All names of a plan in one piece of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Names {
     text: Box<str>,
     ends: Box<[u32]>,
@@ -64,7 +66,7 @@ impl Names {
 }
 
 /// A validated, expanded, frozen graph of steps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub(super) pipeline: Box<str>,
     pub(super) steps: u32,

@@ -1,10 +1,12 @@
 //! What the engine knows of a step: the rules for placing, repeating and ending it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::requirement::{Labels, Requirement};
 use crate::time::Span;
 
 /// When a step runs, seen from its needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Condition {
     /// No need failed (`success()`).
     #[default]
@@ -16,7 +18,7 @@ pub enum Condition {
 }
 
 /// Where a step must run, beyond labels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pin {
     /// On any worker.
     #[default]
@@ -26,7 +28,7 @@ pub enum Pin {
 }
 
 /// Whether a failure of the step fails the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnFailure {
     /// It fails the run and blocks what needs it.
     #[default]
@@ -36,7 +38,7 @@ pub enum OnFailure {
 }
 
 /// What a worker that has lost contact does with the step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnLostContact {
     /// Goes on; the outcome is accepted if the lease is still current by then.
     #[default]
@@ -46,7 +48,7 @@ pub enum OnLostContact {
 }
 
 /// Who goes first among the steps that wait for a lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LockOrder {
     /// The one that waited longest.
     #[default]
@@ -58,7 +60,7 @@ pub enum LockOrder {
 }
 
 /// A lock that a step holds while it runs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LockUse {
     /// Its name; `./name` belongs to the plan's pipeline alone.
     pub name: Box<str>,
@@ -74,7 +76,7 @@ impl LockUse {
 }
 
 /// A kind of failure that is worth another attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RetryOn {
     /// This exit code.
     Exit(i32),
@@ -85,7 +87,7 @@ pub enum RetryOn {
 }
 
 /// How often and when a step is tried again.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Retry {
     /// Attempts after the first.
     pub times: u16,
@@ -137,7 +139,7 @@ pub struct WorkerFacts<'a> {
 }
 
 /// Which workers may run a step. Steps of equal placement form a *requirement class*.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {
     /// Labels demanded.
     pub requirement: Requirement,
@@ -174,7 +176,7 @@ impl Placement {
 }
 
 /// All that the engine knows of a step. Cells of a matrix and steps alike share one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StepSpec {
     /// Which workers may run it.
     pub placement: Placement,

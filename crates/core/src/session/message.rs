@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use crate::outcome::Outcome;
 use crate::requirement::Labels;
@@ -22,7 +24,7 @@ pub struct LeaseRef {
 }
 
 /// Where a worker's process lives, seen from the leader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Home {
     /// Apart from the leader, or on a leading node that another may replace: its leases end by time.
     Apart,
@@ -144,7 +146,7 @@ pub enum StopHow {
 }
 
 /// Why a step is to be stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StopReason {
     /// Its run was cancelled.
     RunCancelled,
