@@ -166,6 +166,7 @@ impl Fleet {
             incarnation: Incarnation(1),
             seq: Seq(hand.seq),
             seen: hand.seen,
+            term: Term(1),
             finished: std::mem::take(&mut hand.grants).into_iter().map(ended).collect(),
             in_flight: Vec::new(),
             want: self.slots,

@@ -42,16 +42,18 @@ impl Engine {
             Arrival::New { superseded: None } | Arrival::Repeat | Arrival::Old => {}
         }
         self.heard(out, worker);
-        let mut body = self.take_in(out, worker, exchange);
-        let is_new = matches!(arrival, Arrival::New { .. });
+        // What is said for the first time in a second answer to one exchange would be dropped: the worker may have
+        // processed the first, which this leader or an earlier one gave.
+        let is_first = matches!(arrival, Arrival::New { .. }) && exchange.term == self.term;
+        let mut body = self.take_in(out, worker, exchange, is_first);
         self.workers[worker].want = exchange.want;
-        if is_new {
+        if is_first {
             self.fill(out, worker, &mut body, Reach::Slots);
             self.serve_free_slots(out);
             self.fill(out, worker, &mut body, Reach::Ahead);
             self.ask_back(worker);
         }
-        if is_new && body.is_empty() {
+        if is_first && body.is_empty() {
             self.park(worker);
         } else {
             body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
@@ -85,7 +87,13 @@ impl Engine {
     }
 
     /// Judges, renews and resends, and says so in the body of the reply.
-    fn take_in(&mut self, out: &mut Out, worker: u32, exchange: &Exchange) -> ReplyBody {
+    fn take_in(
+        &mut self,
+        out: &mut Out,
+        worker: u32,
+        exchange: &Exchange,
+        is_first: bool,
+    ) -> ReplyBody {
         let mut body = ReplyBody::default();
         for finished in &exchange.finished {
             body.verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
@@ -97,6 +105,10 @@ impl Engine {
             self.present(out, worker, listed, &mut body);
         }
         self.review(out, worker, &mut body);
+        if is_first {
+            let told = body.stops.iter().map(|stop| (stop.fence, (stop.how, exchange.seq)));
+            self.workers[worker].told.extend(told);
+        }
         body
     }
 
@@ -183,15 +195,10 @@ impl Engine {
 
     /// Tells a worker to stop a lease, unless it has processed a reply that did: a step takes its time to stop, and the
     /// exchange may rest meanwhile.
-    fn tell_stop(&mut self, worker: u32, stop: Stop, body: &mut ReplyBody) {
-        let it = &mut self.workers[worker];
-        let seq = it.peer.last();
-        let known = it
-            .told
-            .get(&stop.fence)
-            .is_some_and(|(how, at)| *how >= stop.how && *at <= it.peer.seen());
-        if !known {
-            it.told.insert(stop.fence, (stop.how, seq));
+    fn tell_stop(&self, worker: u32, stop: Stop, body: &mut ReplyBody) {
+        let it = &self.workers[worker];
+        let told = it.told.get(&stop.fence);
+        if !told.is_some_and(|(how, at)| *how >= stop.how && *at <= it.peer.seen()) {
             body.stops.push(stop);
         }
     }

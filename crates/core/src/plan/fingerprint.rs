@@ -115,7 +115,7 @@ impl Canon {
     }
 
     fn rest(&mut self, spec: &StepSpec) {
-        self.number(spec.timeout.map_or(u64::MAX, super::super::time::Span::as_millis));
+        self.number(spec.timeout.map_or(u64::MAX, crate::time::Span::as_millis));
         self.number(spec.kill_grace.as_millis());
         self.text(&spec.priority.to_string());
         self.number(match spec.condition {

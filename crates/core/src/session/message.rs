@@ -75,6 +75,9 @@ pub struct Exchange {
     pub seq: Seq,
     /// The newest reply that it processed.
     pub seen: Seq,
+    /// The newest leader that it heard of. A leader grants nothing in answer to an exchange that was meant for another:
+    /// that one may have answered it, and the worker would drop a second answer.
+    pub term: Term,
     /// What ended and has no verdict yet.
     pub finished: Vec<Finished>,
     /// What it holds otherwise.

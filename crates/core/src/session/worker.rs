@@ -7,7 +7,7 @@ use super::message::{
     Exchange, Finished, Grant, Refusal, Registered, Reply, ReplyBody, Stop, StopHow, StopReason,
     Verdict,
 };
-use crate::id::{Fence, Incarnation, Seq, WorkerId};
+use crate::id::{Fence, Incarnation, Seq, Term, WorkerId};
 use crate::outcome::Outcome;
 use crate::planted::{Bug, Bugs};
 use crate::time::{Span, Time};
@@ -62,6 +62,7 @@ pub struct WorkerSession {
     interval: Span,
     seq: Seq,
     seen: Seq,
+    term: Term,
     /// The highest fence accepted: what is not above it is a repeat.
     highest: Fence,
     held: BTreeMap<Fence, Held>,
@@ -80,6 +81,7 @@ impl WorkerSession {
             interval: told.interval,
             seq: Seq(0),
             seen: Seq(0),
+            term: told.term,
             highest: Fence(0),
             held: BTreeMap::new(),
             sent: BTreeMap::new(),
@@ -101,6 +103,7 @@ impl WorkerSession {
             incarnation: self.config.incarnation,
             seq: self.seq,
             seen: self.seen,
+            term: self.term,
             finished: Vec::new(),
             in_flight: Vec::new(),
             want: self.want(),
@@ -140,7 +143,10 @@ impl WorkerSession {
             return Vec::new();
         }
         match reply.body {
-            Ok(body) => self.on_answer(reply.seq, (reply.ttl, reply.interval), body, now),
+            Ok(body) => {
+                self.term = self.term.max(reply.term);
+                self.on_answer(reply.seq, (reply.ttl, reply.interval), body, now)
+            }
             Err(refusal) => self.on_refusal(reply.seq, refusal),
         }
     }

@@ -46,6 +46,7 @@ fn exchange(worker: u64, seq: u64, finished: Vec<Finished>) -> Exchange {
         incarnation: Incarnation(1),
         seq: windlass_core::id::Seq(seq),
         seen: windlass_core::id::Seq(seq - 1),
+        term: windlass_core::id::Term(1),
         finished,
         in_flight: Vec::new(),
         want: 1,
