@@ -8,6 +8,7 @@
 
 pub mod engine;
 pub mod id;
+pub mod leader;
 pub mod outcome;
 pub mod plan;
 pub mod planted;

@@ -187,7 +187,7 @@ fn a_pinned_step_follows_the_leadership_to_another_node() {
     worker boss w100 i1 online 0 of 1 slots
     run 1 ship running
       sign succeeded
-      tell running f2 on alpha s2
+      tell running f2 on alpha s3
     ");
 }
 

@@ -53,7 +53,7 @@ fn a_lease_that_nobody_presents_ends_a_ttl_after_the_first_takeover() {
     worker alpha w1 i1 online 0 of 1 slots
     worker beta w2 i1 online 1 of 1 slots
     run 1 ship running
-      build running attempt 1 delivery 2 losses 0 f2 on beta s5
+      build running attempt 1 delivery 2 losses 0 f2 on beta s7
       f1 GivenUp
     ");
 }

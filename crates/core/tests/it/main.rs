@@ -5,6 +5,7 @@ mod cascade;
 mod crew;
 mod distribution;
 mod endings;
+mod leader;
 mod leadership;
 mod lock_order;
 mod locks;

@@ -1,0 +1,177 @@
+//! The leader as a machine without I/O.
+
+use std::collections::VecDeque;
+
+use crate::engine::{Answer, Engine, Event, Request};
+use crate::id::{Term, WorkerId};
+use crate::session::Reply;
+use crate::time::{Span, Time};
+
+/// What a leader has won.
+#[derive(Clone, Copy, Debug)]
+pub struct TermsOfOffice {
+    /// The term.
+    pub term: Term,
+    /// How many events the journal had when it was won: those that the engine has folded.
+    pub head: u64,
+    /// How long leases last under it.
+    pub ttl: Span,
+    /// The store's generation.
+    pub generation: u16,
+    /// The worker of the leading node.
+    pub own: Option<WorkerId>,
+}
+
+/// Events to be appended together, all or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// Who writes.
+    pub term: Term,
+    /// How many events it follows.
+    pub after: u64,
+    /// Its name: the same batch is appended again under the same name.
+    pub id: u64,
+    /// What happened, and when.
+    pub events: Vec<(Time, Event)>,
+}
+
+/// What the loop around a leader has to do, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect<W> {
+    /// Append this batch, and say what came of it.
+    Append(Batch),
+    /// Send this reply to its worker.
+    Reply(Reply),
+    /// Tell who asked.
+    Answer(W, Answer),
+}
+
+/// A leader. `W` is what its loop knows those by who wait for an answer.
+#[derive(Debug)]
+pub struct Leader<W> {
+    engine: Engine,
+    term: Term,
+    /// Events that are durable.
+    head: u64,
+    /// Batches in order. The first is being appended, if one is.
+    pending: VecDeque<Pending<W>>,
+    appending: bool,
+}
+
+#[derive(Debug)]
+struct Pending<W> {
+    id: u64,
+    events: Vec<(Time, Event)>,
+    /// What leaves when it is durable.
+    after: Vec<Effect<W>>,
+}
+
+impl<W> Leader<W> {
+    /// Takes over with an engine that has folded the journal up to the head. Nothing is said before the takeover itself
+    /// is durable.
+    pub fn take_over(engine: Engine, won: TermsOfOffice, now: Time, luck: u64) -> (Self, Vec<Effect<W>>) {
+        let TermsOfOffice { term, head, ttl, generation, own } = won;
+        let mut leader = Self { engine, term, head, pending: VecDeque::new(), appending: false };
+        let effects = leader.decide(None, Request::Lead { term, ttl, generation, own }, now, luck);
+        (leader, effects)
+    }
+
+    /// Decides a request of somebody who waits for its answer.
+    pub fn request(&mut self, from: W, request: Request, now: Time, luck: u64) -> Vec<Effect<W>> {
+        self.decide(Some(from), request, now, luck)
+    }
+
+    /// Lets time pass.
+    pub fn tick(&mut self, now: Time, luck: u64) -> Vec<Effect<W>> {
+        self.decide(None, Request::Tick, now, luck)
+    }
+
+    fn decide(&mut self, from: Option<W>, request: Request, now: Time, luck: u64) -> Vec<Effect<W>> {
+        let decision = self.engine.decide(request, now, luck);
+        let mut said: Vec<Effect<W>> = decision.replies.into_iter().map(Effect::Reply).collect();
+        said.extend(from.map(|from| Effect::Answer(from, decision.answer)));
+        let events: Vec<(Time, Event)> = decision.events.into_iter().map(|event| (decision.at, event)).collect();
+        if events.is_empty() {
+            return self.say_after_pending(said);
+        }
+        self.gather(events, said, luck);
+        self.append_next()
+    }
+
+    /// An answer that decided nothing was still decided on events that may not be durable yet.
+    fn say_after_pending(&mut self, said: Vec<Effect<W>>) -> Vec<Effect<W>> {
+        match self.pending.back_mut() {
+            Some(batch) => {
+                batch.after.extend(said);
+                Vec::new()
+            }
+            None => said,
+        }
+    }
+
+    fn gather(&mut self, events: Vec<(Time, Event)>, said: Vec<Effect<W>>, id: u64) {
+        let gathering = self.pending.len() > usize::from(self.appending);
+        match self.pending.back_mut().filter(|_| gathering) {
+            Some(batch) => {
+                batch.events.extend(events);
+                batch.after.extend(said);
+            }
+            None => self.pending.push_back(Pending { id, events, after: said }),
+        }
+    }
+
+    fn append_next(&mut self) -> Vec<Effect<W>> {
+        if self.appending {
+            return Vec::new();
+        }
+        self.appending = !self.pending.is_empty();
+        self.in_flight().map(Effect::Append).into_iter().collect()
+    }
+
+    /// The batch that is being appended: what to append again, unchanged, when the outcome of an append is not known.
+    pub fn in_flight(&self) -> Option<Batch> {
+        let first = self.pending.front().filter(|_| self.appending)?;
+        Some(Batch { term: self.term, after: self.head, id: first.id, events: first.events.clone() })
+    }
+
+    /// The batch of that name is durable: what waited for it leaves, and the next one is appended.
+    pub fn durable(&mut self, batch: u64) -> Vec<Effect<W>> {
+        let in_flight = self.appending && self.pending.front().is_some_and(|first| first.id == batch);
+        let Some(done) = self.pending.pop_front_if(|_| in_flight) else { return Vec::new() };
+        self.appending = false;
+        self.head += done.events.len() as u64;
+        let mut effects = done.after;
+        effects.extend(self.append_next());
+        effects
+    }
+
+    /// When it wants a [`tick`](Self::tick), if nothing else comes before.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.engine.next_deadline()
+    }
+
+    /// Its term.
+    pub const fn term(&self) -> Term {
+        self.term
+    }
+
+    /// Whether everything that it decided is durable.
+    pub fn is_settled(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// The live engine, ahead of the journal unless the leader [is settled](Self::is_settled). Not to be shown to
+    /// anybody: what it knows may never have happened.
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Those who still wait for an answer: a leader that ends must tell them that it did.
+    pub fn waiting(self) -> impl Iterator<Item = W> {
+        let effects = self.pending.into_iter().flat_map(|batch| batch.after);
+        effects.filter_map(|effect| match effect {
+            Effect::Answer(from, _) => Some(from),
+            Effect::Append(_) | Effect::Reply(_) => None,
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! What a leader says and when: nothing before it is durable, everything in order.
+
+use std::sync::Arc;
+
+use windlass_core::engine::{Answer, Config, Engine, Request, Submit};
+use windlass_core::id::{RunId, Term};
+use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
+use windlass_core::plan::{PlanBuilder, StepSpec};
+use windlass_core::time::{Span, Time};
+
+const NOW: Time = Time::from_millis(1_000);
+
+/// Takes over an empty journal; clients are known by a word.
+fn leader() -> (Leader<&'static str>, Batch) {
+    let won =
+        TermsOfOffice { term: Term(1), head: 0, ttl: Span::secs(15), generation: 0, own: None };
+    let (leader, effects) = Leader::take_over(Engine::new(Config::default()), won, NOW, 1);
+    let [Effect::Append(batch)] = &effects[..] else { panic!("a takeover is appended: {effects:?}") };
+    (leader, batch.clone())
+}
+
+fn submit(run: u64) -> Request {
+    let mut plan = PlanBuilder::new("ship");
+    plan.step("build", StepSpec::default());
+    Request::Submit(Submit::new(RunId(run), Arc::new(plan.build().expect("a valid plan"))))
+}
+
+fn answers(effects: &[Effect<&'static str>]) -> Vec<&'static str> {
+    let answer = |effect: &Effect<&'static str>| match effect {
+        Effect::Answer(from, _) => Some(*from),
+        Effect::Append(_) | Effect::Reply(_) => None,
+    };
+    effects.iter().filter_map(answer).collect()
+}
+
+fn appended(effects: &[Effect<&'static str>]) -> Option<Batch> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Append(batch) => Some(batch.clone()),
+        Effect::Reply(_) | Effect::Answer(..) => None,
+    })
+}
+
+#[test]
+fn an_answer_leaves_only_when_what_it_says_is_durable() {
+    let (mut leader, takeover) = leader();
+    let effects = leader.request("ann", submit(1), NOW, 2);
+    assert_eq!(effects, [], "the takeover is still being appended");
+    let effects = leader.durable(takeover.id);
+    assert!(answers(&effects).is_empty());
+    let batch = appended(&effects).expect("what gathered meanwhile is next");
+    assert_eq!((batch.after, batch.events.len()), (1, 1));
+    let effects = leader.durable(batch.id);
+    let accepted = Answer::Submitted { warnings: Vec::new() };
+    assert!(matches!(&effects[..], [Effect::Answer("ann", Answer::Submitted { .. })]), "{accepted:?}");
+    assert!(leader.is_settled());
+}
+
+#[test]
+fn an_answer_that_decided_nothing_waits_for_what_it_was_decided_on() {
+    let (mut leader, takeover) = leader();
+    leader.request("ann", submit(1), NOW, 2);
+    let again = leader.request("bob", submit(1), NOW, 3);
+    assert_eq!(again, [], "bob's run is ann's, which is not durable yet");
+    let batch = appended(&leader.durable(takeover.id)).expect("ann's submission");
+    assert_eq!(answers(&leader.durable(batch.id)), ["ann", "bob"]);
+    assert_eq!(answers(&leader.request("cat", submit(1), NOW, 4)), ["cat"], "nothing is pending");
+}
+
+#[test]
+fn what_comes_during_an_append_goes_together_in_the_next() {
+    let (mut leader, takeover) = leader();
+    for (run, from) in [(1, "ann"), (2, "bob"), (3, "cat")] {
+        assert_eq!(leader.request(from, submit(run), NOW, 10 + run), []);
+    }
+    let batch = appended(&leader.durable(takeover.id)).expect("one batch");
+    assert_eq!(batch.events.len(), 3);
+    leader.request("dan", submit(4), NOW, 20);
+    assert_eq!(answers(&leader.durable(batch.id)), ["ann", "bob", "cat"], "not dan, who came later");
+}
+
+#[test]
+fn an_append_of_unknown_outcome_is_repeated_unchanged() {
+    let (mut leader, takeover) = leader();
+    assert_eq!(leader.in_flight(), Some(takeover.clone()));
+    leader.request("ann", submit(1), NOW, 2);
+    assert_eq!(leader.in_flight(), Some(takeover.clone()), "what gathers does not join it");
+    assert_eq!(leader.durable(takeover.id + 1), [], "not the batch in flight");
+    let next = appended(&leader.durable(takeover.id)).expect("ann's submission");
+    assert_eq!(leader.durable(takeover.id), [], "the same news twice");
+    assert_eq!(leader.in_flight(), Some(next));
+}
+
+#[test]
+fn those_who_wait_when_a_leader_ends_are_known() {
+    let (mut leader, takeover) = leader();
+    leader.durable(takeover.id);
+    leader.request("ann", submit(1), NOW, 2);
+    leader.request("bob", submit(2), NOW, 3);
+    assert_eq!(leader.waiting().collect::<Vec<_>>(), ["ann", "bob"]);
+}
