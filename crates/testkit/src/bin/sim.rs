@@ -1,13 +1,27 @@
-//! Plays simulated schedules: `sim --schedules N [--from SEED]`, `sim --seed N` (with its story, shrunk if it fails),
-//! `sim --hunt` (a build with the feature `planted`).
-#![expect(clippy::print_stdout, reason = "a program that reports on its standard output")]
+//! Plays simulated schedules; `sim --help` says how.
+#![expect(clippy::print_stderr, reason = "a program that says there how it was called wrongly")]
 #![expect(clippy::disallowed_methods, reason = "measures how long a campaign takes")]
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use windlass_core::planted::{Bug, Bugs};
-use windlass_testkit::sim::{Campaign, Schedule, hunt, play, shrink};
+use windlass_testkit::sim::{
+    Campaign, HAS_PLANTED, Report, Schedule, Violation, hunt, planted, play, shrink,
+};
+
+const HELP: &str = "\
+Plays simulated schedules of a windlass cluster and checks every rule.
+
+usage: sim --schedules N [--from SEED]   plays N schedules (at least 1), beginning with seed 0
+       sim --seed SEED                   tells the story of one; if it fails, of the least that still fails
+       sim --seed SEED --bug NAME        the same with a planted bug (build with --features planted)
+       sim --hunt                        looks for every planted bug (build with --features planted)
+       sim --help                        prints this
+
+Exits with 0 if everything holds, 1 if something fails, 2 if it was called wrongly.
+";
 
 /// Fewer steps than that succeeding means that schedules hardly do anything.
 const SUCCEEDED_MIN_PER_CENT: u64 = 30;
@@ -18,121 +32,171 @@ const MARKS_EXPECTED_FROM: u64 = 2_000;
 /// A planted bug that is not found within so many schedules counts as missed.
 const HUNT_MOST: u64 = 10_000;
 
+/// So many failures are printed; the rest is counted.
+const FAILURES_SHOWN: usize = 10;
+
+/// What the program is asked to do.
+enum Command {
+    Help,
+    Campaign { from: u64, count: u64 },
+    One { seed: u64, bugs: Bugs },
+    Hunt,
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let number = |text: &str| text.parse::<u64>().ok();
-    match words[..] {
-        ["--schedules", n] => number(n).map_or_else(usage, |n| campaign(0, n)),
-        ["--schedules", n, "--from", from] => {
-            number(n).zip(number(from)).map_or_else(usage, |(n, from)| campaign(from, n))
+    match parse(&words) {
+        Ok(Command::Help) => {
+            say(HELP.trim_end());
+            ExitCode::SUCCESS
         }
-        ["--seed", n] => number(n).map_or_else(usage, one),
-        ["--hunt"] => hunt_all(),
-        _ => usage(),
+        Ok(Command::Campaign { from, count }) => campaign(from, count),
+        Ok(Command::One { seed, bugs }) => one(seed, bugs),
+        Ok(Command::Hunt) => hunt_all(),
+        Err(wrong) => {
+            eprintln!("sim: {wrong}\n\n{HELP}");
+            ExitCode::from(2)
+        }
     }
 }
 
-fn usage() -> ExitCode {
-    println!("usage: sim --schedules N [--from SEED] | --seed N | --hunt");
-    ExitCode::from(2)
+fn parse(words: &[&str]) -> Result<Command, String> {
+    match words {
+        ["--help" | "-h"] => Ok(Command::Help),
+        ["--schedules", count] => seeds("0", count),
+        ["--schedules", count, "--from", from] | ["--from", from, "--schedules", count] => {
+            seeds(from, count)
+        }
+        ["--seed", seed] => Ok(Command::One { seed: number(seed)?, bugs: Bugs::NONE }),
+        ["--seed", seed, "--bug", name] | ["--bug", name, "--seed", seed] => {
+            Ok(Command::One { seed: number(seed)?, bugs: bug(name)? })
+        }
+        ["--hunt"] => has_planted().map(|()| Command::Hunt),
+        [] => Err("nothing to do".to_owned()),
+        words => Err(format!("`{}` is not understood", words.join(" "))),
+    }
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
+}
+
+fn seeds(from: &str, count: &str) -> Result<Command, String> {
+    let (from, count) = (number(from)?, number(count)?);
+    if count == 0 || from.checked_add(count).is_none() {
+        return Err(format!("there are no {count} seeds from {from}"));
+    }
+    Ok(Command::Campaign { from, count })
+}
+
+fn bug(name: &str) -> Result<Bugs, String> {
+    let names = Bug::ALL.map(|bug| format!("{bug:?}"));
+    let at = names.iter().position(|known| known == name);
+    let bug = at.map(|at| Bug::ALL[at]);
+    let bug = bug.ok_or_else(|| format!("no bug `{name}`; there are {}", names.join(", ")))?;
+    has_planted().map(|()| planted(bug))
+}
+
+fn has_planted() -> Result<(), String> {
+    let missing = || "this build has no planted bugs: build with --features planted".to_owned();
+    HAS_PLANTED.then_some(()).ok_or_else(missing)
 }
 
 fn campaign(from: u64, count: u64) -> ExitCode {
     let began = Instant::now();
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let parts: Vec<Campaign> = std::thread::scope(|scope| {
-        let spawn = |part: u64| {
-            scope.spawn(move || {
-                let mut campaign = Campaign::default();
-                for seed in (from..from + count).filter(|seed| seed % threads == part) {
-                    campaign.add(seed, &play(seed, Bugs::NONE, false));
-                }
-                campaign
-            })
-        };
-        let threads: Vec<_> = (0..threads).map(spawn).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a schedule panicked: see above for its seed"))
-            .collect()
-    });
-    let mut all = Campaign::default();
-    parts.into_iter().for_each(|part| all.join(part));
-    report(&all, began.elapsed().as_secs_f64())
+    let all = Campaign::play(from, count);
+    let (good, steps) = all.succeeded;
+    say(&format!(
+        "{} schedules in {:.1} s: {} events, {} journalled, {good} of {steps} steps succeeded",
+        all.schedules,
+        began.elapsed().as_secs_f64(),
+        all.events,
+        all.journalled
+    ));
+    for (mark, count) in all.marks.all() {
+        say(&format!("  {count:>9}  {mark}"));
+    }
+    let complaints = complaints(&all);
+    for complaint in &complaints {
+        say(&format!("FAILED {complaint}"));
+    }
+    let failed = all.failed.len();
+    say(&format!("sim: {} passed, {failed} failed", all.schedules - failed as u64));
+    if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn report(all: &Campaign, seconds: f64) -> ExitCode {
+/// What is wrong with a campaign: schedules that fail, and signs that it proves little.
+fn complaints(all: &Campaign) -> Vec<String> {
+    let shown = all.failed.iter().take(FAILURES_SHOWN);
+    let mut list: Vec<String> =
+        shown.map(|(seed, violation)| format!("seed {seed} {}", told(violation))).collect();
+    if all.failed.len() > FAILURES_SHOWN {
+        list.push(format!("and {} more", all.failed.len() - FAILURES_SHOWN));
+    }
     let (good, steps) = all.succeeded;
-    println!(
-        "{} schedules in {seconds:.1} s: {} events, {} journalled, {good} of {steps} steps succeeded",
-        all.schedules, all.events, all.journalled
-    );
-    for (mark, count) in all.marks.all() {
-        println!("  {count:>9}  {mark}");
-    }
-    let mut failed = false;
-    for (seed, violation) in all.failed.iter().take(10) {
-        failed = true;
-        println!(
-            "FAILED seed {seed} at {} ms: {}: {}",
-            violation.at, violation.rule, violation.detail
-        );
-    }
-    if all.failed.len() > 10 {
-        println!("… and {} more", all.failed.len() - 10);
-    }
     if good * 100 < steps * SUCCEEDED_MIN_PER_CENT {
-        failed = true;
-        println!("FAILED: too little work succeeded for the rest to mean much");
+        list.push("too little work succeeded for the rest to mean much".to_owned());
     }
     let missing = all.marks.missing();
     if all.schedules >= MARKS_EXPECTED_FROM && !missing.is_empty() {
-        failed = true;
-        println!("FAILED: never seen: {}", missing.join("; "));
+        list.push(format!("never seen: {}", missing.join("; ")));
     }
-    println!(
-        "sim: {} passed, {} failed",
-        all.schedules - all.failed.len() as u64,
-        all.failed.len()
-    );
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    list
 }
 
-fn one(seed: u64) -> ExitCode {
+fn told(violation: &Violation) -> String {
+    format!("at {} ms: {}: {}", violation.at, violation.rule, violation.detail)
+}
+
+fn one(seed: u64, bugs: Bugs) -> ExitCode {
     let schedule = Schedule::new(seed);
-    let report = play(seed, Bugs::NONE, true);
-    let Some(violation) = &report.violation else {
-        report.story.iter().for_each(|line| println!("{line}"));
-        println!("{schedule}seed {seed} holds: {} events", report.events);
+    let whole = play(seed, bugs, true);
+    let Some(violation) = &whole.violation else {
+        tell(&schedule, &whole);
+        say(&format!("seed {seed} holds: {} events", whole.events));
         return ExitCode::SUCCESS;
     };
-    println!(
-        "{schedule}seed {seed} fails at {} ms: {}: {}",
-        violation.at, violation.rule, violation.detail
-    );
-    let (short, report) = shrink(&schedule, Bugs::NONE);
-    println!("\nshrunk to:\n{short}");
-    report.story.iter().for_each(|line| println!("{line}"));
+    let (short, report) = shrink(&schedule, bugs);
+    tell(&short, &report);
+    say(&format!(
+        "seed {seed} fails {}\nabove is the least of it that breaks the same rule: {} of {} faults, {} of {} runs",
+        told(violation),
+        short.fault_count(),
+        schedule.fault_count(),
+        short.run_count(),
+        schedule.run_count(),
+    ));
     ExitCode::FAILURE
 }
 
-fn hunt_all() -> ExitCode {
-    if !cfg!(feature = "planted") {
-        println!("this build has no planted bugs: build with --features planted");
-        return ExitCode::from(2);
+/// The schedule, then what happened in it: the end, which matters most, is what a terminal shows.
+fn tell(schedule: &Schedule, report: &Report) {
+    say(&schedule.to_string());
+    for line in &report.story {
+        say(line);
     }
+    say("");
+}
+
+fn hunt_all() -> ExitCode {
     let mut missed = 0;
-    println!("{:<28} {:>6}  broken rule", "planted bug", "seed");
+    say(&format!("{:<28} {:>6}  broken rule", "planted bug", "seed"));
     for bug in Bug::ALL {
         let finding = hunt(bug, HUNT_MOST);
+        let name = format!("{bug:?}");
         if let Some((seed, violation)) = finding.found {
-            println!("{:<28} {seed:>6}  {}", format!("{bug:?}"), violation.rule);
+            say(&format!("{name:<28} {seed:>6}  {}", violation.rule));
         } else {
             missed += 1;
-            println!("{:<28} missed in {} schedules", format!("{bug:?}"), finding.schedules);
+            say(&format!("{name:<28} missed in {} schedules", finding.schedules));
         }
     }
-    println!("hunt: {} passed, {missed} failed", Bug::ALL.len() - missed);
+    say(&format!("hunt: {} passed, {missed} failed", Bug::ALL.len() - missed));
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints a line. Who reads only the beginning (`sim … | head`) closes the pipe, which is no reason to fail.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }

@@ -1,8 +1,11 @@
 //! Many schedules, and the hunt for planted bugs.
 
+use std::thread;
+
 use windlass_core::planted::{Bug, Bugs};
 
 use super::marks::Marks;
+use super::panics::caught;
 use super::schedule::Schedule;
 use super::world::{Report, Violation, World};
 
@@ -11,7 +14,7 @@ use super::world::{Report, Violation, World};
 pub struct Campaign {
     /// How many were played.
     pub schedules: u64,
-    /// The first that failed, by seed.
+    /// Those that failed, by seed.
     pub failed: Vec<(u64, Violation)>,
     /// What was covered.
     pub marks: Marks,
@@ -24,8 +27,27 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// Adds what one schedule came to.
-    pub fn add(&mut self, seed: u64, report: &Report) {
+    /// Plays the schedules of so many seeds on all processors. It comes to the same on any number of them.
+    pub fn play(from: u64, count: u64) -> Self {
+        let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+        let part = |part: u64| {
+            let mut campaign = Self::default();
+            for seed in (from..from.saturating_add(count)).filter(|seed| seed % threads == part) {
+                campaign.add(seed, &play(seed, Bugs::NONE, false));
+            }
+            campaign
+        };
+        let mut all = Self::default();
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|at| scope.spawn(move || part(at))).collect();
+            for thread in threads {
+                all.join(thread.join().expect("a schedule's panic is caught where it is played"));
+            }
+        });
+        all
+    }
+
+    fn add(&mut self, seed: u64, report: &Report) {
         self.schedules += 1;
         self.marks.add(&report.marks);
         self.succeeded.0 += report.succeeded.0;
@@ -37,8 +59,7 @@ impl Campaign {
         }
     }
 
-    /// Adds another campaign.
-    pub fn join(&mut self, other: Self) {
+    fn join(&mut self, other: Self) {
         self.schedules += other.schedules;
         self.marks.add(&other.marks);
         self.succeeded.0 += other.succeeded.0;
@@ -52,7 +73,25 @@ impl Campaign {
 
 /// Plays the schedule of a seed.
 pub fn play(seed: u64, bugs: Bugs, with_story: bool) -> Report {
-    World::new(&Schedule::new(seed), bugs, with_story).play()
+    match caught(|| Schedule::new(seed)) {
+        Ok(schedule) => World::new(&schedule, bugs, with_story).play(),
+        Err(panic) => Report { violation: Some(Violation::panic(panic, 0)), ..Report::default() },
+    }
+}
+
+/// Whether this build has planted bugs.
+pub const HAS_PLANTED: bool = cfg!(feature = "planted");
+
+/// This bug switched on.
+#[cfg(feature = "planted")]
+pub const fn planted(bug: Bug) -> Bugs {
+    Bugs::only(bug)
+}
+
+/// No bug: this build has none.
+#[cfg(not(feature = "planted"))]
+pub const fn planted(_bug: Bug) -> Bugs {
+    Bugs::NONE
 }
 
 /// Where a planted bug was found.
@@ -67,18 +106,36 @@ pub struct Finding {
 }
 
 /// Plays schedules with one bug switched on until a rule breaks, at most `most`.
-#[cfg(feature = "planted")]
 pub fn hunt(bug: Bug, most: u64) -> Finding {
     for seed in 0..most {
-        if let Some(violation) = play(seed, Bugs::only(bug), false).violation {
+        if let Some(violation) = play(seed, planted(bug), false).violation {
             return Finding { bug, found: Some((seed, violation)), schedules: seed + 1 };
         }
     }
     Finding { bug, found: None, schedules: most }
 }
 
-/// There is nothing to hunt in a build without planted bugs.
-#[cfg(not(feature = "planted"))]
-pub fn hunt(bug: Bug, _most: u64) -> Finding {
-    Finding { bug, found: None, schedules: 0 }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::schedule::{Fault, FaultKind};
+    use crate::sim::shrink::shrink;
+
+    #[test]
+    fn a_panic_is_a_broken_rule_of_its_seed_and_shrinks() {
+        let mut schedule = Schedule::new(5);
+        let nobody = FaultKind::WorkerCrash(99);
+        schedule.faults = vec![
+            Fault { at: 1_000, lasts: 500, what: FaultKind::JournalSlow },
+            Fault { at: 3_000, lasts: 500, what: nobody },
+        ];
+        let (short, report) = shrink(&schedule, Bugs::NONE);
+        let violation = report.violation.clone().expect("there is no worker 99");
+        assert_eq!((violation.rule, violation.at), ("panic", 3_000));
+        assert!(violation.detail.contains("out of bounds"), "{violation:?}");
+        assert_eq!(short.faults.len(), 1, "{short}");
+        let mut campaign = Campaign::default();
+        campaign.add(5, &report);
+        assert_eq!(campaign.failed, [(5, violation)]);
+    }
 }

@@ -19,26 +19,26 @@ impl World<'_> {
             FaultKind::LeaderFreeze(leader) => {
                 self.leaders[leader].frozen_until = self.leaders[leader].frozen_until.max(until);
                 for worker in self.own_workers(leader) {
-                    self.workers[worker].frozen_until =
-                        self.workers[worker].frozen_until.max(until);
+                    self.worker_freezes(worker, until);
                 }
             }
+            FaultKind::HandOver(leader) => self.leader_hands_over(leader, until),
             FaultKind::WorkerCrash(worker) => self.worker_crashes(worker),
             FaultKind::NodeCrash(worker) => self.node_crashes(worker),
-            FaultKind::WorkerFreeze(worker) => {
-                self.workers[worker].frozen_until = self.workers[worker].frozen_until.max(until);
-            }
+            FaultKind::WorkerFreeze(worker) => self.worker_freezes(worker, until),
             FaultKind::NodeFreeze(worker) => {
                 self.workers[worker].node_frozen_until =
                     self.workers[worker].node_frozen_until.max(until);
                 self.witness.freeze(worker, true);
                 self.at(until, Ev::Thaw(worker));
             }
-            FaultKind::CutUp(worker) => self.cut(worker, until, true, false),
-            FaultKind::CutDown(worker) => self.cut(worker, until, false, true),
-            FaultKind::CutBoth(worker) => self.cut(worker, until, true, true),
+            FaultKind::CutUp(worker) => self.workers[worker].cut_up(until),
+            FaultKind::CutDown(worker) => self.workers[worker].cut_down(until),
+            FaultKind::CutBoth(worker) => self.workers[worker].cut_off(until),
             FaultKind::CutAll => {
-                (0..self.workers.len()).for_each(|worker| self.cut(worker, until, true, true));
+                for worker in &mut self.workers {
+                    worker.cut_off(until);
+                }
             }
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
@@ -58,14 +58,8 @@ impl World<'_> {
         self.at(self.now, Ev::ClientTry(self.clients.len() - 1));
     }
 
-    fn cut(&mut self, worker: usize, until: u64, up: bool, down: bool) {
-        let it = &mut self.workers[worker];
-        if up {
-            it.cut_up_until = it.cut_up_until.max(until);
-        }
-        if down {
-            it.cut_down_until = it.cut_down_until.max(until);
-        }
+    fn worker_freezes(&mut self, worker: usize, until: u64) {
+        self.workers[worker].frozen_until = self.workers[worker].frozen_until.max(until);
     }
 
     pub(crate) fn fault_ends(&mut self, fault: usize) {
@@ -93,6 +87,7 @@ impl World<'_> {
                 }
             }
             FaultKind::LeaderFreeze(_)
+            | FaultKind::HandOver(_)
             | FaultKind::WorkerFreeze(_)
             | FaultKind::NodeFreeze(_)
             | FaultKind::CutUp(_)

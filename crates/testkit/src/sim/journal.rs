@@ -6,6 +6,7 @@ use windlass_core::planted::Bug;
 use windlass_core::time::Time;
 
 use super::schedule::FaultKind;
+use super::witness::Committed;
 use super::world::{Ev, World};
 
 /// How long a term lasts without renewal.
@@ -24,6 +25,8 @@ pub(crate) struct Record {
 pub(crate) struct Journal {
     pub(crate) records: Vec<Record>,
     pub(crate) term: Term,
+    /// Whose holder may write: none once it has resigned.
+    held: Option<Term>,
     expires: u64,
     /// What is wrong with it now.
     pub(crate) ills: Vec<FaultKind>,
@@ -50,11 +53,12 @@ pub(crate) struct Append {
 }
 
 /// What the store answers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreResult {
     Led(Term, u64),
     NotLed,
-    Renewed(Term),
+    Renewed,
+    Resigned,
     Appended(u64),
     /// The term has passed to another.
     Stale,
@@ -67,7 +71,8 @@ pub(crate) enum StoreResult {
 pub(crate) enum FailedOp {
     Campaign,
     Renew,
-    Append(u64),
+    Resign,
+    Append,
 }
 
 impl Journal {
@@ -76,16 +81,26 @@ impl Journal {
             return StoreResult::NotLed;
         }
         self.term = Term(self.term.0 + 1);
+        self.held = Some(self.term);
         self.expires = now + TERM_TTL;
         StoreResult::Led(self.term, now)
     }
 
     fn renew(&mut self, term: Term, now: u64) -> StoreResult {
-        if term != self.term {
+        if self.held != Some(term) {
             return StoreResult::Stale;
         }
         self.expires = now + TERM_TTL;
-        StoreResult::Renewed(term)
+        StoreResult::Renewed
+    }
+
+    /// Gives the term back, unless it has passed. True if it was given back.
+    fn resign(&mut self, term: Term, now: u64) -> bool {
+        let held = self.held == Some(term);
+        if held {
+            (self.held, self.expires) = (None, now);
+        }
+        held
     }
 
     fn holds(&self, append: &Append) -> bool {
@@ -113,8 +128,9 @@ impl World<'_> {
             self.journal.ills.iter().copied().find(|ill| !matches!(ill, FaultKind::JournalSlow));
         let failed = match &op {
             StoreOp::Campaign => FailedOp::Campaign,
-            StoreOp::Renew(_) | StoreOp::Resign(_) => FailedOp::Renew,
-            StoreOp::Append(append) => FailedOp::Append(append.batch),
+            StoreOp::Renew(_) => FailedOp::Renew,
+            StoreOp::Resign(_) => FailedOp::Resign,
+            StoreOp::Append(_) => FailedOp::Append,
         };
         let is_append = matches!(op, StoreOp::Append(_));
         let result = match ill {
@@ -139,10 +155,10 @@ impl World<'_> {
             StoreOp::Campaign => self.journal.campaign(self.now),
             StoreOp::Renew(term) => self.journal.renew(term, self.now),
             StoreOp::Resign(term) => {
-                if term == self.journal.term {
-                    self.journal.expires = self.now;
+                if self.journal.resign(term, self.now) {
+                    self.marks.hit("leader handed its term over");
                 }
-                StoreResult::NotLed
+                StoreResult::Resigned
             }
             StoreOp::Append(append) => self.store_appends(append),
         }
@@ -156,14 +172,15 @@ impl World<'_> {
         let unfenced = self.bugs.on(Bug::AppendWithoutFence)
             || (self.bugs.on(Bug::NoTermCheckOnSweep) && append.sweep);
         let behind = append.after != self.journal.records.len();
-        if (append.term != self.journal.term || behind) && !unfenced {
+        if (self.journal.held != Some(append.term) || behind) && !unfenced {
             self.marks.hit("append refused: the term had passed");
             return StoreResult::Stale;
         }
         for (at, event) in append.events {
             self.tell_record(append.term, &event);
-            let seen =
-                self.witness.commit(append.term, self.journal.term, at, &event, &mut self.marks);
+            let (term, current) = (append.term, self.journal.term);
+            let record = Committed { term, current, at, event: &event };
+            let seen = self.witness.commit(&record, &mut self.marks);
             self.check(seen);
             self.journal.records.push(Record { batch: append.batch, at, event });
         }

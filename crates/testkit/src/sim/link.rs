@@ -26,7 +26,7 @@ pub(crate) enum Down {
 
 impl World<'_> {
     /// Sends a worker's message to a leader.
-    pub(crate) fn send_up(&mut self, worker: usize, leader: usize, message: Up) {
+    pub(crate) fn send_up(&mut self, worker: usize, leader: usize, message: &Up) {
         if self.workers[worker].is_cut_up(self.now) {
             return;
         }
@@ -36,7 +36,7 @@ impl World<'_> {
     }
 
     /// Sends a leader's message to a worker.
-    pub(crate) fn send_down(&mut self, leader: usize, worker: usize, message: Down) {
+    pub(crate) fn send_down(&mut self, leader: usize, worker: usize, message: &Down) {
         if self.workers[worker].is_cut_down(self.now) {
             return;
         }

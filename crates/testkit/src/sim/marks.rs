@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 34] = [
+pub(crate) const EXPECTED: [&str; 35] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -20,6 +20,7 @@ pub(crate) const EXPECTED: [&str; 34] = [
     "hand-out free of charge",
     "hand-out charged",
     "leader froze and woke deposed",
+    "leader handed its term over",
     "lease asked back and released",
     "lease confirmed by a new leader",
     "lease expired",

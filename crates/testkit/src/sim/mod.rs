@@ -11,10 +11,11 @@
 //!      │              Journal (model) ── committed records ──► Witness: believes nothing but what it saw
 //! ```
 //!
-//! The [`Witness`](witness::Witness) keeps its own books from committed records and from what processes really did; it
-//! shares no code with the engine. A schedule is plain data, so one that fails is printed, replays byte for byte, and
-//! shrinks: faults and runs are left out one by one while it still fails.
+//! The witness keeps its own books from committed records and from what processes really did; it shares no code with the
+//! engine. A schedule is plain data, so one that fails is printed, replays byte for byte, and shrinks: faults and runs
+//! are left out one by one while it still fails. A panic is a failure like any other.
 
+mod batch;
 mod campaign;
 mod client;
 mod clock;
@@ -23,17 +24,20 @@ mod journal;
 mod leader;
 mod link;
 mod marks;
+mod panics;
 mod plans;
 mod process;
 mod rng;
 mod schedule;
 mod shrink;
+mod story;
 mod witness;
 mod worker;
 mod world;
 
-pub use campaign::{Campaign, Finding, hunt, play};
+pub use campaign::{Campaign, Finding, HAS_PLANTED, hunt, planted, play};
 pub use marks::Marks;
 pub use schedule::Schedule;
 pub use shrink::shrink;
-pub use world::{Report, Story, Violation};
+pub use story::Story;
+pub use world::{Report, Violation};

@@ -147,19 +147,7 @@ fn spec(rng: &mut Rng) -> StepSpec {
     if rng.chance(60) {
         spec.placement.pin = Pin::Leader;
     }
-    let order = rng.pick(&[
-        LockOrder::Fifo,
-        LockOrder::Fifo,
-        LockOrder::Fifo,
-        LockOrder::NewestFirst,
-        LockOrder::CancelOlder,
-    ]);
-    if rng.chance(300) {
-        spec.locks.push(LockUse { name: "alpha".into(), order });
-    }
-    if rng.chance(200) {
-        spec.locks.push(LockUse { name: "beta".into(), order });
-    }
+    spec.locks = locks(rng);
     spec.retry = Retry {
         times: u16::try_from(rng.below(4)).expect("few"),
         wait_min: Span::millis(rng.range(1, 2_000)),
@@ -186,6 +174,24 @@ fn spec(rng: &mut Rng) -> StepSpec {
         spec.timeout = Some(Span::millis(rng.range(500, 5_000)));
     }
     spec
+}
+
+fn locks(rng: &mut Rng) -> Vec<LockUse> {
+    let order = rng.pick(&[
+        LockOrder::Fifo,
+        LockOrder::Fifo,
+        LockOrder::Fifo,
+        LockOrder::NewestFirst,
+        LockOrder::CancelOlder,
+    ]);
+    let mut locks = Vec::new();
+    if rng.chance(300) {
+        locks.push(LockUse { name: "alpha".into(), order });
+    }
+    if rng.chance(200) {
+        locks.push(LockUse { name: "beta".into(), order });
+    }
+    locks
 }
 
 /// Steps that lose workers for no fault of their own must not fail for it here: the story is about something else.

@@ -2,14 +2,14 @@
 
 use windlass_core::id::Fence;
 use windlass_core::outcome::{Outcome, OutcomeKind};
-use windlass_core::session::{Grant, LeaseRef, Stop, StopHow};
+use windlass_core::session::{Grant, Stop, StopHow};
 
+use super::story;
 use super::world::{Ev, World};
 
 /// A process of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
-    pub(crate) lease: LeaseRef,
     grace: u64,
     outcome: OutcomeKind,
     /// Which of the ends that were planned counts.
@@ -21,8 +21,8 @@ pub(crate) struct Process {
 impl World<'_> {
     pub(crate) fn process_starts(&mut self, worker: usize, grant: &Grant) {
         let lease = grant.lease;
-        self.tell(|| format!("worker {worker} starts {lease:?}"));
-        let seen = self.witness.started(worker, lease, &mut self.marks);
+        self.tell(|| format!("worker {worker} starts {}", story::lease(lease)));
+        let seen = self.witness.started(worker, lease);
         self.check(seen);
         let run = usize::try_from(lease.run.0 - 1).expect("runs are few");
         let facts = self.schedule.runs[run].facts[lease.step.0 as usize];
@@ -34,7 +34,7 @@ impl World<'_> {
             Some(_) | None => ((!facts.hangs).then_some(facts.takes), facts.ends_as(lease.attempt)),
         };
         let grace = grant.kill_grace.as_millis();
-        let process = Process { lease, grace, outcome, version: 0, guard_at: None };
+        let process = Process { grace, outcome, version: 0, guard_at: None };
         self.workers[worker].processes.insert(lease.fence, process);
         self.workers[worker].started.push(lease.fence);
         if let Some(takes) = takes {
@@ -55,7 +55,8 @@ impl World<'_> {
             StopHow::Kill => 1,
         };
         let (fence, version) = (stop.fence, process.version);
-        self.tell(|| format!("worker {worker} stops {fence} {stop:?} in {delay}"));
+        let Stop { how, why, .. } = stop;
+        self.tell(|| format!("worker {worker} stops {fence} ({how:?}, {why}), gone in {delay} ms"));
         self.at(self.now + delay, Ev::ProcessEnd(worker, fence, version));
     }
 

@@ -57,6 +57,19 @@ pub(crate) struct Weather {
     pub(crate) straggle_per_mille: u64,
 }
 
+impl Weather {
+    /// Whether messages are lost, doubled or overtaken by far.
+    pub(crate) const fn is_rough(self) -> bool {
+        self.loss_per_mille + self.twice_per_mille + self.straggle_per_mille > 0
+    }
+
+    /// The same delays and nothing else.
+    pub(crate) const fn calmed(self) -> Self {
+        let delay_max = self.delay_max;
+        Self { loss_per_mille: 0, twice_per_mille: 0, delay_max, straggle_per_mille: 0 }
+    }
+}
+
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
@@ -70,6 +83,8 @@ pub(crate) struct Fault {
 pub(crate) enum FaultKind {
     LeaderCrash(usize),
     LeaderFreeze(usize),
+    /// The leader, if it leads, makes durable what it decided, resigns and wants no term for as long as this lasts.
+    HandOver(usize),
     /// The worker's process dies; its guard lives, ends the children and reports.
     WorkerCrash(usize),
     /// Worker, guard and children die together.
@@ -126,6 +141,16 @@ impl Schedule {
             heals_at,
         }
     }
+
+    /// How many faults are in it.
+    pub fn fault_count(&self) -> usize {
+        self.faults.len()
+    }
+
+    /// How many runs are submitted in it.
+    pub fn run_count(&self) -> usize {
+        self.runs.len()
+    }
 }
 
 fn clock(rng: &mut Rng) -> Clock {
@@ -154,10 +179,10 @@ fn faults(
     heals_at: u64,
 ) -> Vec<Fault> {
     let count = rng.range(5, 12);
-    let favourite = rng.below(14);
+    let favourite = rng.below(15);
     let mut list = Vec::new();
     for _ in 0..count {
-        let what = if rng.chance(400) { favourite } else { rng.below(16) };
+        let what = if rng.chance(400) { favourite } else { rng.below(17) };
         let (leader, worker) = (rng.index(leaders), rng.index(workers.len()));
         let what = match what {
             0 => FaultKind::LeaderCrash(leader),
@@ -174,7 +199,8 @@ fn faults(
             11 => FaultKind::JournalUnknown,
             12 => FaultKind::JournalSlow,
             13 => FaultKind::JournalDown,
-            14 => FaultKind::Cancel(
+            14 => FaultKind::HandOver(leader),
+            15 => FaultKind::Cancel(
                 rng.index(runs),
                 rng.pick(&[CancelLevel::Stop, CancelLevel::Kill]),
             ),

@@ -2,26 +2,29 @@
 
 use windlass_core::planted::Bugs;
 
-use super::schedule::Schedule;
+use super::schedule::{FaultKind, Schedule};
 use super::world::{Report, World};
 
-/// Leaves out faults and runs one by one while the same rule still breaks. The result is the shortest story found.
+/// Leaves out faults, runs and bad weather one by one while the same rule still breaks, and tells the story of what is
+/// left. A schedule that holds stays as it is.
 pub fn shrink(schedule: &Schedule, bugs: Bugs) -> (Schedule, Report) {
-    let mut best = (schedule.clone(), World::new(schedule, bugs, true).play());
-    let rule = best.1.violation.as_ref().map(|violation| violation.rule);
-    loop {
-        let smaller = candidates(&best.0).into_iter().find_map(|candidate| {
-            let report = World::new(&candidate, bugs, true).play();
-            let broken = report.violation.as_ref().map(|violation| violation.rule);
-            (broken.is_some() && broken == rule).then_some((candidate, report))
-        });
-        match smaller {
-            Some(smaller) => best = smaller,
-            None => return best,
+    let broken = |schedule: &Schedule| {
+        World::new(schedule, bugs, false).play().violation.map(|violation| violation.rule)
+    };
+    let mut best = schedule.clone();
+    if let Some(rule) = broken(schedule) {
+        let smaller = |best: &Schedule| {
+            candidates(best).into_iter().find(|candidate| broken(candidate) == Some(rule))
+        };
+        while let Some(found) = smaller(&best) {
+            best = found;
         }
     }
+    let report = World::new(&best, bugs, true).play();
+    (best, report)
 }
 
+/// Schedules with a little less in them.
 fn candidates(schedule: &Schedule) -> Vec<Schedule> {
     let mut list = Vec::new();
     for fault in (0..schedule.faults.len()).rev() {
@@ -32,23 +35,14 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
     if schedule.runs.len() > 1 {
         let mut without = schedule.clone();
         without.runs.pop();
-        without.faults.retain(|fault| {
-            !matches!(fault.what, super::schedule::FaultKind::Cancel(run, _) if run >= without.runs.len())
-        });
+        let left = without.runs.len();
+        let exists = |what| !matches!(what, FaultKind::Cancel(run, _) if run >= left);
+        without.faults.retain(|fault| exists(fault.what));
         list.push(without);
     }
-    if schedule.weather.loss_per_mille
-        + schedule.weather.twice_per_mille
-        + schedule.weather.straggle_per_mille
-        > 0
-    {
-        let mut calm = schedule.clone();
-        (
-            calm.weather.loss_per_mille,
-            calm.weather.twice_per_mille,
-            calm.weather.straggle_per_mille,
-        ) = (0, 0, 0);
-        list.push(calm);
+    if schedule.weather.is_rough() {
+        let weather = schedule.weather.calmed();
+        list.push(Schedule { weather, ..schedule.clone() });
     }
     list
 }

@@ -31,13 +31,28 @@ pub(crate) struct WorkerNode {
     wakes_at: u64,
     pub(crate) frozen_until: u64,
     pub(crate) node_frozen_until: u64,
-    pub(crate) cut_up_until: u64,
-    pub(crate) cut_down_until: u64,
+    cut_up_until: u64,
+    cut_down_until: u64,
     /// The guard's report that nobody confirmed yet.
     unheard: Option<(Incarnation, Vec<Fence>)>,
 }
 
 impl WorkerNode {
+    /// What it sends is lost.
+    pub(crate) fn cut_up(&mut self, until: u64) {
+        self.cut_up_until = self.cut_up_until.max(until);
+    }
+
+    /// What is sent to it is lost.
+    pub(crate) fn cut_down(&mut self, until: u64) {
+        self.cut_down_until = self.cut_down_until.max(until);
+    }
+
+    pub(crate) fn cut_off(&mut self, until: u64) {
+        self.cut_up(until);
+        self.cut_down(until);
+    }
+
     pub(crate) fn is_cut_up(&self, now: u64) -> bool {
         self.cut_up_until > now
     }
@@ -83,7 +98,7 @@ impl World<'_> {
         for finished in &register.spooled {
             self.witness.reported(finished.lease.fence, finished.outcome.kind);
         }
-        self.send_up(worker, leader, Up::Register(worker, register));
+        self.send_up(worker, leader, &Up::Register(worker, register));
         let pause = self.rng.range(300, 900);
         self.wake_worker(worker, self.now + pause);
     }
@@ -151,6 +166,7 @@ impl World<'_> {
     }
 
     fn worker_hears(&mut self, worker: usize, reply: Reply) {
+        self.tell_reply(worker, &reply);
         let local = self.schedule.workers[worker].clock.local(self.now);
         if reply.incarnation != self.workers[worker].incarnation {
             return;
@@ -236,8 +252,8 @@ impl World<'_> {
                 self.turn_hint(worker);
             }
             let leader = self.workers[worker].hint;
-            self.tell(|| format!("worker {worker} → leader {leader}: {exchange:?}"));
-            self.send_up(worker, leader, Up::Exchange(worker, exchange));
+            self.tell_exchange(worker, leader, &exchange);
+            self.send_up(worker, leader, &Up::Exchange(worker, exchange));
         }
         let Some(session) = &self.workers[worker].session else { return };
         let clock = self.schedule.workers[worker].clock;
@@ -275,7 +291,7 @@ impl World<'_> {
             return;
         }
         let leader = self.turn_hint(worker);
-        self.send_up(worker, leader, Up::GuardEnded(worker, life, started.clone()));
+        self.send_up(worker, leader, &Up::GuardEnded(worker, life, started.clone()));
         let pause = self.rng.range(300, 700);
         self.at(self.now + pause, Ev::GuardReport(worker, life, started));
     }

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use windlass_core::engine::{Engine, Event};
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::planted::Bugs;
+use windlass_core::time::Time;
 
 use super::client::{ClientAnswer, ClientOp};
 use super::journal::{Journal, StoreOp, StoreResult};
 use super::leader::LeaderNode;
 use super::link::{Down, Up};
 use super::marks::Marks;
+use super::panics::caught;
 use super::rng::Rng;
 use super::schedule::Schedule;
+use super::story::Story;
 use super::witness::Witness;
 use super::worker::WorkerNode;
 
@@ -32,8 +36,14 @@ pub struct Violation {
     pub at: u64,
 }
 
+impl Violation {
+    pub(crate) const fn panic(detail: String, at: u64) -> Self {
+        Self { rule: "panic", detail, at }
+    }
+}
+
 /// What came of a schedule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The rule that was broken, if one was.
     pub violation: Option<Violation>,
@@ -47,10 +57,9 @@ pub struct Report {
     pub journalled: u64,
     /// What happened, if it was asked for.
     pub story: Story,
+    /// The journal at the end, if the story was asked for.
+    pub journal: Vec<(Time, Event)>,
 }
-
-/// What happened, line by line; empty unless it was asked for.
-pub type Story = Vec<String>;
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
@@ -77,6 +86,7 @@ pub(crate) struct World<'a> {
     pub(crate) bugs: Bugs,
     pub(crate) now: u64,
     order: u64,
+    events: u64,
     queue: BTreeMap<(u64, u64), Ev>,
     pub(crate) rng: Rng,
     pub(crate) journal: Journal,
@@ -96,6 +106,7 @@ impl<'a> World<'a> {
             bugs,
             now: 0,
             order: 0,
+            events: 0,
             queue: BTreeMap::new(),
             rng: Rng::new(schedule.seed ^ 0xf1e2_d3c4),
             journal: Journal::default(),
@@ -128,36 +139,44 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Plays the schedule to its end.
+    /// Plays the schedule to its end, which a panic is too.
     pub(crate) fn play(mut self) -> Report {
-        let mut events = 0;
+        if let Err(panic) = caught(|| self.play_on()) {
+            self.tell(|| format!("PANIC {panic}"));
+            self.violation = Some(Violation::panic(panic, self.now));
+        }
+        let records = self.journal.records;
+        Report {
+            violation: self.violation,
+            marks: self.marks,
+            succeeded: self.witness.succeeded(),
+            events: self.events,
+            journalled: records.len() as u64,
+            journal: match self.story {
+                Some(_) => records.into_iter().map(|record| (record.at, record.event)).collect(),
+                None => Vec::new(),
+            },
+            story: self.story.unwrap_or_default(),
+        }
+    }
+
+    fn play_on(&mut self) {
         while let Some(((at, _), event)) = self.queue.pop_first() {
             self.now = at;
-            events += 1;
+            self.events += 1;
             self.dispatch(event);
             if self.violation.is_some() || self.is_over() {
                 break;
             }
-            if at > self.schedule.heals_at + LIVENESS_BOUND || events > EVENTS_MAX {
-                let stuck = self.witness.unfinished();
-                let why = self.why_stuck();
-                self.fail(
-                    "L1 liveness",
-                    format!("not ended long after the last fault: {stuck}; {why}"),
-                );
+            if at > self.schedule.heals_at + LIVENESS_BOUND || self.events > EVENTS_MAX {
+                let (stuck, why) = (self.witness.unfinished(), self.why_stuck());
+                let detail = format!("not ended long after the last fault: {stuck}; {why}");
+                self.fail("L1 liveness", detail);
                 break;
             }
         }
         if self.violation.is_none() {
             self.last_checks();
-        }
-        Report {
-            violation: self.violation,
-            marks: self.marks,
-            succeeded: self.witness.succeeded(),
-            events,
-            journalled: self.journal.records.len() as u64,
-            story: self.story.unwrap_or_default(),
         }
     }
 
@@ -165,7 +184,7 @@ impl<'a> World<'a> {
     fn why_stuck(&self) -> String {
         let engine = self.leaders.iter().find_map(LeaderNode::settled_engine);
         let open = self.witness.open_steps();
-        let tell = |engine: &windlass_core::engine::Engine| {
+        let tell = |engine: &Engine| {
             let whys = open.iter().filter_map(|(run, step)| engine.why(*run, *step));
             whys.map(|why| format!("{why:?}")).take(3).collect::<Vec<_>>().join(" | ")
         };
@@ -240,8 +259,9 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Adds a line to the story, which ends with the rule that was broken.
     pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
-        if let Some(story) = &mut self.story {
+        if let Some(story) = self.story.as_mut().filter(|_| self.violation.is_none()) {
             story.push(format!("{:>8} {}", self.now, line()));
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_core::engine::{CancelLevel, RunOptions};
-use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
+use windlass_core::engine::{CancelLevel, EndedAs, RunOptions};
+use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{Condition, OnFailure, Plan, StepSpec};
 use windlass_core::requirement::Labels;
@@ -52,7 +52,6 @@ pub(crate) struct Witness {
 pub(super) struct WorkerBook {
     pub(super) labels: Labels,
     pub(super) slots: u32,
-    pub(super) incarnation: Incarnation,
 }
 
 pub(super) struct LeaseBook {
@@ -62,10 +61,20 @@ pub(super) struct LeaseBook {
     pub(super) delivery: u16,
     /// The first takeover since it was granted or confirmed.
     pub(super) led_since: Option<Time>,
-    /// The holder's own report ended it.
-    pub(super) accepted: bool,
-    /// It was handed back as never started.
-    pub(super) released: bool,
+    /// How it ended and as what.
+    pub(super) end: Option<(EndedAs, OutcomeKind)>,
+}
+
+impl LeaseBook {
+    /// Whether its holder's own report ended it.
+    pub(super) fn is_accepted(&self) -> bool {
+        matches!(self.end, Some((EndedAs::Reported, _)))
+    }
+
+    /// Whether it was handed back as never started.
+    pub(super) fn was_released(&self) -> bool {
+        matches!(self.end, Some((_, OutcomeKind::Released)))
+    }
 }
 
 pub(super) struct RunBook {
@@ -112,6 +121,26 @@ impl Witness {
             reports: BTreeMap::new(),
             deliveries: BTreeSet::new(),
         }
+    }
+
+    pub(super) fn run_mut(&mut self, run: RunId) -> Result<&mut RunBook, Broken> {
+        self.runs.get_mut(&run).ok_or_else(|| Broken {
+            rule: "I10 state machine",
+            detail: format!("there is no run {run}"),
+        })
+    }
+
+    pub(super) fn step_mut(&mut self, run: RunId, step: StepIx) -> Result<&mut StepBook, Broken> {
+        Ok(&mut self.run_mut(run)?.steps[step.0 as usize])
+    }
+
+    pub(super) fn lease_mut(&mut self, fence: Fence) -> Result<&mut LeaseBook, Broken> {
+        let live = self.live.contains(&fence);
+        let lease = self.leases.get_mut(&fence).filter(|_| live);
+        lease.ok_or_else(|| Broken {
+            rule: "I2 fence",
+            detail: format!("{fence} is not a live lease"),
+        })
     }
 
     pub(super) fn spec(&self, run: RunId, step: StepIx) -> &StepSpec {

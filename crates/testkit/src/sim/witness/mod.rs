@@ -1,12 +1,15 @@
 //! The witness: keeps its own books and believes nothing but committed records and what processes really did.
 //!
-//! `records` checks each event as it is committed, `truth` what happens at workers and clients, `last` what must be true
-//! when everything is over. None of it shares code with the engine: where both must agree, two people would have to
-//! make the same mistake.
+//! `records` checks each event as it is committed (`grants` and `endings` those of leases), `truth` what happens at
+//! workers and clients, `last` what must be true when everything is over. None of it shares code with the engine: where
+//! both must agree, two people would have to make the same mistake.
 
 mod books;
+mod endings;
+mod grants;
 mod last;
 mod records;
 mod truth;
 
 pub(crate) use books::{Broken, Witness};
+pub(crate) use records::Committed;

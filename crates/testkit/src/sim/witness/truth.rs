@@ -4,17 +4,11 @@ use windlass_core::id::{Fence, RunId, WorkerId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::session::{LeaseRef, Verdict};
 
-use super::books::{Broken, Witness, must};
-use crate::sim::marks::Marks;
+use super::books::{Broken, LeaseBook, Witness, must};
 
 impl Witness {
     /// A process started.
-    pub(crate) fn started(
-        &mut self,
-        worker: usize,
-        at: LeaseRef,
-        _marks: &mut Marks,
-    ) -> Result<(), Broken> {
+    pub(crate) fn started(&mut self, worker: usize, at: LeaseRef) -> Result<(), Broken> {
         let fence = at.fence;
         let Some(lease) = self.leases.get(&fence) else {
             return must(false, "I9 durability", || {
@@ -26,7 +20,7 @@ impl Witness {
         })?;
         must(self.started.insert(fence), "I4 one lease", || format!("{fence} was started twice"))?;
         let lease = &self.leases[&fence];
-        must(!lease.released, "I4 one lease", || {
+        must(!lease.was_released(), "I4 one lease", || {
             format!("{fence} starts after it was handed back")
         })?;
         let book = &self.runs[&at.run];
@@ -105,7 +99,7 @@ impl Witness {
 
     /// A verdict reached a worker: it must say what the journal says.
     pub(crate) fn verdict(&self, fence: Fence, verdict: Verdict) -> Result<(), Broken> {
-        let accepted = self.leases.get(&fence).is_some_and(|lease| lease.accepted);
+        let accepted = self.leases.get(&fence).is_some_and(LeaseBook::is_accepted);
         match verdict {
             Verdict::Accepted => must(accepted, "I9 durability", || {
                 format!("{fence} was said to be accepted and is not")
@@ -118,7 +112,7 @@ impl Witness {
 
     /// Whether the journal says that a lease ended by its holder's report.
     pub(crate) fn is_accepted(&self, fence: Fence) -> bool {
-        self.leases.get(&fence).is_some_and(|lease| lease.accepted)
+        self.leases.get(&fence).is_some_and(LeaseBook::is_accepted)
     }
 
     pub(crate) fn submit_acked(&self, run: RunId) -> Result<(), Broken> {

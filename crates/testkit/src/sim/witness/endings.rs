@@ -1,0 +1,211 @@
+//! Rules on how leases and steps end, and what follows.
+
+use windlass_core::engine::{EndedAs, Event, Next, Settled, UNHEARD_MAX};
+use windlass_core::id::{Fence, RunId, StepIx};
+use windlass_core::outcome::{OutcomeKind, StepStatus};
+use windlass_core::time::Time;
+
+use super::books::{Broken, StepBook, Witness, must};
+use crate::sim::marks::Marks;
+
+/// What decides whether the end of a lease costs its step a loss.
+#[derive(Clone, Copy)]
+struct Charge {
+    /// Whether its worker may have begun: it got the grant, or the engine has waited long enough for word of it.
+    due: bool,
+    /// How many losses the step can bear.
+    most: u16,
+}
+
+impl Witness {
+    pub(super) fn ended(
+        &mut self,
+        at: Time,
+        event: &Event,
+        marks: &mut Marks,
+    ) -> Result<(), Broken> {
+        let Event::Ended { run, step, fence, outcome, next, ended } = event else { return Ok(()) };
+        let (run, step, fence, kind) = (*run, *step, *fence, outcome.kind);
+        self.lease_mut(fence)?;
+        must(self.runs[&run].step(step).lease == Some(fence), "I2 fence", || {
+            format!("{fence} is not the newest")
+        })?;
+        if *ended == EndedAs::Reported {
+            let reported = self.reports.get(&fence).is_some_and(|kinds| kinds.contains(&kind));
+            must(reported, "I2 fence", || {
+                format!("{fence} ended as {kind}, which its holder never said")
+            })?;
+        } else if kind == OutcomeKind::Lost {
+            self.given_up(run, step, fence)?;
+            marks.hit("lease expired");
+        }
+        if kind == OutcomeKind::Released {
+            let started = self.started.contains(&fence);
+            must(!started, "I4 one lease", || {
+                format!("{fence} was handed back as never started and had been")
+            })?;
+            marks.hit("lease asked back and released");
+        }
+        self.live.remove(&fence);
+        let lease = self.leases.get_mut(&fence).expect("looked at just now");
+        lease.end = Some((*ended, kind));
+        let state = self.step_mut(run, step)?;
+        (state.lease, state.since) = (None, at);
+        self.follows((fence, kind), *next, marks)?;
+        if matches!(next, Next::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
+    }
+
+    /// What becomes of the step.
+    fn follows(
+        &mut self,
+        (fence, kind): (Fence, OutcomeKind),
+        next: Next,
+        marks: &mut Marks,
+    ) -> Result<(), Broken> {
+        let charge = self.charge_of(fence);
+        let (run, step) = (self.leases[&fence].run, self.leases[&fence].step);
+        let state = self.step_mut(run, step)?;
+        match next {
+            Next::Again { charged: true } => {
+                marks.hit("hand-out charged");
+                state.charge(fence, charge)
+            }
+            Next::Again { charged: false } => {
+                marks.hit("hand-out free of charge");
+                state.hand_out_again(fence, kind, charge)
+            }
+            Next::Retry { .. } => {
+                marks.hit("attempt tried again");
+                state.try_again();
+                Ok(())
+            }
+            Next::Done(status) => {
+                state.done(fence, status)?;
+                if kind == OutcomeKind::Lost && status == StepStatus::Failed {
+                    marks.hit("deliveries exhausted");
+                    state.lost_for_good(fence, charge)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A lease was given up: if its step must not outlive it, nothing of it may be alive.
+    fn given_up(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
+        let strict = self.spec(run, step).stops_on_lost_contact();
+        let alive = self.alive.get(&fence).is_some_and(|worker| !self.frozen.contains(worker));
+        must(!strict || !alive, "I12 self-fence", || {
+            format!("{fence} was given up while its process runs")
+        })
+    }
+
+    fn charge_of(&self, fence: Fence) -> Charge {
+        let lease = &self.leases[&fence];
+        Charge {
+            due: self.deliveries.contains(&fence) || lease.delivery > UNHEARD_MAX,
+            most: self.spec(lease.run, lease.step).retry.lost,
+        }
+    }
+
+    pub(super) fn settled(
+        &mut self,
+        (run, step): (RunId, StepIx),
+        settled: &Settled,
+        at: Time,
+    ) -> Result<(), Broken> {
+        let book = self.run_mut(run)?;
+        let (state, need_failed) = (book.step(step), book.need_failed(step));
+        let free = !state.status.is_terminal() && state.lease.is_none();
+        must(free, "I10 state machine", || {
+            format!("run {run} {step} is {} and settled {settled:?}", state.status)
+        })?;
+        match settled {
+            Settled::Blocked { cause } => {
+                must(need_failed && book.fails(*cause), "I5 dependency", || {
+                    format!("run {run} {step} is blocked by nothing")
+                })?;
+            }
+            Settled::CancelledByFailure { .. } => {
+                must(book.failed, "I5 dependency", || format!("run {run} {step}: nothing failed"))?;
+            }
+            Settled::CancelledWithRun => {
+                must(book.cancel.is_some(), "I15 cancel", || {
+                    format!("run {run} {step}: nobody cancelled")
+                })?;
+            }
+            Settled::SkippedByCondition
+            | Settled::Superseded { .. }
+            | Settled::FailedNoWorker
+            | Settled::SkippedUnplaceable
+            | Settled::FailedNoLock => {}
+        }
+        self.step_mut(run, step)?.status = settled.status();
+        self.node_ended(run, step, at)
+    }
+
+    /// Dependents whose last need this was have been ready since now.
+    fn node_ended(&mut self, run: RunId, node: StepIx, at: Time) -> Result<(), Broken> {
+        let book = self.run_mut(run)?;
+        let failed = matches!(book.step(node).status, StepStatus::Failed | StepStatus::TimedOut);
+        book.failed |= failed && book.fails(node);
+        let plan = book.plan.clone();
+        let mut ended = vec![node];
+        while let Some(node) = ended.pop() {
+            for dependent in plan.dependents(node).iter().map(|edge| edge.step()) {
+                book.steps[dependent.0 as usize].since = at;
+                if plan.is_join(dependent) && book.status(dependent).is_terminal() {
+                    ended.push(dependent);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StepBook {
+    fn charge(&mut self, fence: Fence, charge: Charge) -> Result<(), Broken> {
+        must(charge.due, "I8 attempts", || {
+            format!("{fence} is charged and never reached its worker")
+        })?;
+        self.charged += 1;
+        self.status = StepStatus::Ready;
+        let charged = self.charged;
+        must(charged <= charge.most, "I8 attempts", || format!("{fence}: {charged} losses"))
+    }
+
+    fn hand_out_again(
+        &mut self,
+        fence: Fence,
+        kind: OutcomeKind,
+        charge: Charge,
+    ) -> Result<(), Broken> {
+        self.status = StepStatus::Ready;
+        let once_only = charge.most == 0 && kind != OutcomeKind::Released;
+        must(!once_only, "I8 attempts", || {
+            format!("{fence} may have started and is handed out again")
+        })
+    }
+
+    fn try_again(&mut self) {
+        self.status = StepStatus::Waiting;
+        self.backing_off = true;
+        self.attempt += 1;
+        self.charged = 0;
+    }
+
+    fn lost_for_good(&self, fence: Fence, charge: Charge) -> Result<(), Broken> {
+        let (charged, most) = (self.charged, charge.most);
+        must(charged >= most, "I8 attempts", || {
+            format!("{fence} is lost for good after {charged} of {most} losses")
+        })
+    }
+
+    fn done(&mut self, fence: Fence, status: StepStatus) -> Result<(), Broken> {
+        self.accepted += 1;
+        self.status = status;
+        let accepted = self.accepted;
+        must(accepted == 1, "I1 single accept", || {
+            format!("{fence} makes {accepted} outcomes of its step")
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! Rules on who gets which step when.
+
+use windlass_core::engine::{AGING, Event};
+use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::outcome::StepStatus;
+use windlass_core::plan::{LockUse, Pin, WorkerFacts};
+
+use super::books::{Broken, LeaseBook, Witness, must};
+use crate::sim::marks::Marks;
+
+/// A step that others passed this often at its locks has been starved: the engine reserves after eight.
+const PASSED_MAX: u32 = 30;
+
+impl Witness {
+    pub(super) fn granted(&mut self, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
+        let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else {
+            return Ok(());
+        };
+        let what = || format!("{fence}: run {run} {step} to {worker}");
+        must(fence > self.fences, "I3 token order", || format!("{fence} after {}", self.fences))?;
+        self.fences = fence;
+        let book = self.run_mut(run)?;
+        let spec = book.plan.spec(step).cloned();
+        let state = book.step(step);
+        must(state.lease.is_none(), "I4 one lease", || {
+            format!("{} has {:?}", what(), state.lease)
+        })?;
+        let open = !state.status.is_terminal() && !state.backing_off;
+        must(open, "I10 state machine", || format!("{} is {}", what(), state.status))?;
+        must(attempt == state.attempt, "I8 attempts", || format!("{} attempt {attempt}", what()))?;
+        must(book.needs_met(step), "I5 dependency", || format!("{} has needs open", what()))?;
+        let Some(spec) = spec else {
+            return must(false, "I10 state machine", || format!("{} is a join", what()));
+        };
+        must(attempt <= spec.retry.times + 1, "I8 attempts", || {
+            format!("{} attempt {attempt}", what())
+        })?;
+        must(book.lets_begin(spec.condition), "I15 cancel", || {
+            format!("{} after its run was stopped", what())
+        })?;
+        self.placed(worker, (run, step), fence)?;
+        self.within_locks(run, step, fence)?;
+        self.fair(run, step)?;
+        if spec.locks.len() > 1 {
+            marks.hit("step with two locks granted");
+        }
+        if spec.placement.pin == Pin::Leader {
+            marks.hit("pinned step ran with the leader");
+        }
+        let lease = LeaseBook { run, step, worker, delivery, led_since: None, end: None };
+        self.leases.insert(fence, lease);
+        self.live.insert(fence);
+        let state = self.step_mut(run, step)?;
+        (state.lease, state.status, state.passed) = (Some(fence), StepStatus::Leased, 0);
+        Ok(())
+    }
+
+    fn placed(
+        &self,
+        worker: WorkerId,
+        (run, step): (RunId, StepIx),
+        fence: Fence,
+    ) -> Result<(), Broken> {
+        let Some(book) = self.workers.get(&worker) else {
+            return must(false, "I7 placement", || {
+                format!("{fence} for {worker}, which never registered")
+            });
+        };
+        let spec = self.spec(run, step);
+        let name = format!("worker-{}", worker.0);
+        let facts =
+            WorkerFacts { labels: &book.labels, name: &name, leads: self.own == Some(worker) };
+        must(spec.placement.accepts(facts), "I7 placement", || {
+            format!("{fence} does not fit {worker}")
+        })?;
+        let mine = self
+            .live
+            .iter()
+            .map(|fence| &self.leases[fence])
+            .filter(|lease| lease.worker == worker);
+        let open = mine.clone().count();
+        must(spec.may_lease_ahead() || open < book.slots as usize, "I7 placement", || {
+            format!(
+                "{fence} needs a slot of {worker}, which has {open} leases in {} slots",
+                book.slots
+            )
+        })?;
+        let spec_ix = self.runs[&run].plan.spec_index(step);
+        let alike = mine.filter(|lease| {
+            lease.run == run && self.runs[&run].plan.spec_index(lease.step) == spec_ix
+        });
+        let alike = alike.count();
+        must(spec.per_worker.is_none_or(|limit| alike < limit as usize), "I7 placement", || {
+            format!("{fence}: {worker} has {alike} of its kind already")
+        })
+    }
+
+    fn within_locks(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
+        for lock in &self.spec(run, step).locks {
+            let holders = self.live.iter().filter(|other| self.holds(**other, &lock.name)).count();
+            let slots = self.slots(&lock.name) as usize;
+            must(holders < slots, "I6 caps", || {
+                format!("{fence} takes {} from {holders} of {slots}", lock.name)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Who goes first: no step with far more urgency, counting its wait, is left behind; nobody is passed for ever.
+    fn fair(&mut self, run: RunId, step: StepIx) -> Result<(), Broken> {
+        let (mine, spec) = (self.rank(run, step), self.spec(run, step));
+        let mut passed = Vec::new();
+        for (other_run, other) in self.rivals(run, step) {
+            let (book, theirs) = (&self.runs[&other_run], self.spec(other_run, other));
+            let rank = self.rank(other_run, other);
+            let plain = theirs.locks.is_empty()
+                && theirs.per_worker.is_none()
+                && book.step(other).attempt == 1;
+            must(!plain || rank.0 + 1 >= mine.0, "L3 starvation", || {
+                format!(
+                    "run {other_run} {other} waits since bucket {} while {} is granted",
+                    rank.0, mine.0
+                )
+            })?;
+            let taken = |lock: &LockUse| spec.locks.iter().any(|own| own.name == lock.name);
+            let shares = theirs.locks.iter().any(taken);
+            let longer = book.step(other).since <= self.runs[&run].step(step).since;
+            if shares && theirs.locks.len() > 1 && rank <= mine && longer {
+                passed.push((other_run, other));
+            }
+        }
+        self.passed(passed)
+    }
+
+    /// Each of these saw a step take one of its locks that was no better placed.
+    fn passed(&mut self, steps: Vec<(RunId, StepIx)>) -> Result<(), Broken> {
+        for (run, step) in steps {
+            let state = self.step_mut(run, step)?;
+            state.passed += 1;
+            let times = state.passed;
+            must(times <= PASSED_MAX, "L3 starvation", || {
+                format!("run {run} {step} was passed {times} times")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Other steps that could have been granted in the place of this one, as far as needs and placement go.
+    fn rivals(&self, run: RunId, step: StepIx) -> Vec<(RunId, StepIx)> {
+        let placement = &self.spec(run, step).placement;
+        let mut rivals = Vec::new();
+        for (other_run, book) in &self.runs {
+            let fits = |other: &StepIx| {
+                (*other_run, *other) != (run, step)
+                    && book.plan.spec(*other).is_some_and(|spec| spec.placement == *placement)
+                    && self.is_ready(*other_run, *other)
+            };
+            rivals.extend(book.plan.nodes().filter(fits).map(|other| (*other_run, other)));
+        }
+        rivals
+    }
+
+    /// Whether a step waits for nothing but a worker, in a run in which nothing is being ended.
+    fn is_ready(&self, run: RunId, step: StepIx) -> bool {
+        let book = &self.runs[&run];
+        let state = book.step(step);
+        let waits =
+            matches!(state.status, StepStatus::Waiting | StepStatus::Ready) && !state.backing_off;
+        let calm = book.cancel.is_none() && !book.failed && !book.status.is_terminal();
+        waits && calm && state.lease.is_none() && book.needs_met(step)
+    }
+
+    fn rank(&self, run: RunId, step: StepIx) -> (i64, std::cmp::Reverse<u32>, u64) {
+        let book = &self.runs[&run];
+        let minute = (book.step(step).since.as_millis() / AGING.as_millis()).cast_signed();
+        let priority = i64::from(self.spec(run, step).priority);
+        (minute - priority, std::cmp::Reverse(book.plan.weight(step)), book.order)
+    }
+}

@@ -1,0 +1,12 @@
+//! A small campaign; `sim --schedules` plays a large one.
+
+use windlass_testkit::sim::Campaign;
+
+#[test]
+fn a_small_campaign_holds_and_gets_work_done() {
+    let campaign = Campaign::play(0, 300);
+    assert_eq!(campaign.failed, []);
+    assert_eq!(campaign.schedules, 300);
+    let (good, steps) = campaign.succeeded;
+    assert!(good * 2 > steps, "{good} of {steps} steps succeeded");
+}

@@ -1,0 +1,79 @@
+//! A leader may begin anywhere in a journal: after each event, with a newer term and whatever time has passed.
+
+use windlass_core::engine::{Answer, Config, Engine, Event, Request};
+use windlass_core::id::Term;
+use windlass_core::planted::Bugs;
+use windlass_core::time::{Span, Time};
+use windlass_testkit::sim::play;
+
+const SEEDS: std::ops::Range<u64> = 300..320;
+
+/// So many events lie between two places at which a leader begins.
+const EVERY: usize = 10;
+
+/// How far a leader is followed: each tick is at the engine's next deadline.
+const TICKS: usize = 8;
+
+fn engine() -> Engine {
+    Engine::new(Config::default())
+}
+
+fn assert_sound(engine: &Engine, place: &str) {
+    let broken = engine.check();
+    assert!(broken.is_empty(), "{place}: {broken:?}");
+}
+
+/// Begins to lead where the journal ends here, and lets time pass. Returns every event of the new leader.
+fn lead(mut engine: Engine, at: Time, place: &str) -> Vec<(Time, Event)> {
+    let (term, ttl) = (Term(engine.term().0 + 1), Span::secs(10));
+    let mut now = at + Span::millis(1);
+    let mut events = Vec::new();
+    let mut request = Request::Lead { term, ttl, generation: 0, own: None };
+    for tick in 0..=TICKS {
+        let decision = engine.decide(request, now, 7);
+        assert_eq!(decision.answer, Answer::Done, "{place}, tick {tick}");
+        assert_sound(&engine, &format!("{place}, tick {tick}"));
+        events.extend(decision.events.into_iter().map(|event| (decision.at, event)));
+        let Some(next) = engine.next_deadline() else { break };
+        now = next.max(now + Span::millis(1));
+        request = Request::Tick;
+    }
+    events
+}
+
+fn folded(journal: &[(Time, Event)], place: &str) -> Engine {
+    let mut engine = engine();
+    for (at, event) in journal {
+        engine.apply(*at, event).unwrap_or_else(|error| panic!("{place}: {error}: {event:?}"));
+    }
+    engine
+}
+
+#[test]
+fn every_prefix_of_a_journal_is_sound() {
+    for seed in SEEDS {
+        let journal = play(seed, Bugs::NONE, true).journal;
+        let mut engine = engine();
+        for (index, (at, event)) in journal.iter().enumerate() {
+            let place = format!("seed {seed}, event {index} {event:?}");
+            engine.apply(*at, event).unwrap_or_else(|error| panic!("{place}: {error}"));
+            assert_sound(&engine, &place);
+        }
+    }
+}
+
+#[test]
+fn a_leader_may_begin_after_any_event() {
+    for seed in SEEDS {
+        let journal = play(seed, Bugs::NONE, true).journal;
+        for end in (0..=journal.len()).step_by(EVERY) {
+            let (place, prefix) = (format!("seed {seed} after {end} events"), &journal[..end]);
+            let at = prefix.last().map_or(Time::ZERO, |(at, _)| *at);
+            let more = lead(folded(prefix, &place), at, &place);
+            // The leader after this one reads what it wrote.
+            let mut whole = prefix.to_vec();
+            whole.extend(more);
+            assert_sound(&folded(&whole, &place), &place);
+        }
+    }
+}
