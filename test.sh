@@ -65,6 +65,7 @@ stage_sim() {
 
 # The simulator has to find each planted bug; one that it misses fails the stage.
 stage_hunt() {
+    cargo test --profile sim -p windlass-testkit --features planted --test it
     cargo run -q --profile sim -p windlass-testkit --features planted --bin sim -- --hunt
 }
 

@@ -8,13 +8,23 @@ use super::run::Spent;
 use super::state::Engine;
 use super::timer::Timer;
 use super::worker::WorkerStatus;
-use crate::id::Fence;
+use crate::id::{Fence, Seq};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted::Bug;
 use crate::session::{
     Arrival, Exchange, Finished, InFlight, LeaseRef, Phase, Refusal, ReplyBody, Stop, StopHow,
     StopReason, Verdict,
 };
+
+/// A reply in the making.
+struct Draft {
+    /// The exchange that it answers.
+    seq: Seq,
+    /// Whether no other answer to that exchange can have been given. What is said for the first time in a second answer
+    /// would be dropped: the worker may have processed the first, which this leader or an earlier one gave.
+    is_first: bool,
+    body: ReplyBody,
+}
 
 impl Engine {
     pub(super) fn exchange(&mut self, out: &mut Out, exchange: &Exchange) -> Answer {
@@ -42,10 +52,10 @@ impl Engine {
             Arrival::New { superseded: None } | Arrival::Repeat | Arrival::Old => {}
         }
         self.heard(out, worker);
-        // What is said for the first time in a second answer to one exchange would be dropped: the worker may have
-        // processed the first, which this leader or an earlier one gave.
         let is_first = matches!(arrival, Arrival::New { .. }) && exchange.term == self.term;
-        let mut body = self.take_in(out, worker, exchange, is_first);
+        let mut draft = Draft { seq: exchange.seq, is_first, body: ReplyBody::default() };
+        self.take_in(out, worker, exchange, &mut draft);
+        let mut body = draft.body;
         self.workers[worker].want = exchange.want;
         if is_first {
             self.fill(out, worker, &mut body, Reach::Slots);
@@ -86,30 +96,23 @@ impl Engine {
         }
     }
 
-    /// Judges, renews and resends, and says so in the body of the reply.
-    fn take_in(
-        &mut self,
-        out: &mut Out,
-        worker: u32,
-        exchange: &Exchange,
-        is_first: bool,
-    ) -> ReplyBody {
-        let mut body = ReplyBody::default();
+    /// Judges, renews and resends, and says so in the reply.
+    fn take_in(&mut self, out: &mut Out, worker: u32, exchange: &Exchange, draft: &mut Draft) {
         for finished in &exchange.finished {
-            body.verdicts.push((finished.lease.fence, self.judge(out, worker, finished)));
+            let verdict = self.judge(out, worker, finished);
+            draft.body.verdicts.push((finished.lease.fence, verdict));
         }
         let listed =
             |fence: Fence| exchange.in_flight.iter().any(|lease| lease.lease.fence == fence);
         self.workers[worker].told.retain(|fence, _| listed(*fence));
         for listed in &exchange.in_flight {
-            self.present(out, worker, listed, &mut body);
+            self.present(out, worker, listed, draft);
         }
-        self.review(out, worker, &mut body);
-        if is_first {
-            let told = body.stops.iter().map(|stop| (stop.fence, (stop.how, exchange.seq)));
+        self.review(out, worker, draft);
+        if draft.is_first {
+            let told = draft.body.stops.iter().map(|stop| (stop.fence, (stop.how, draft.seq)));
             self.workers[worker].told.extend(told);
         }
-        body
     }
 
     /// Accepts an outcome if its lease is open and this worker's. The answer to a repeated report is the one that was
@@ -167,17 +170,16 @@ impl Engine {
     }
 
     /// A lease that the worker lists: it goes on, or must stop.
-    fn present(&mut self, out: &mut Out, worker: u32, listed: &InFlight, body: &mut ReplyBody) {
-        let seq = self.workers[worker].peer.last();
+    fn present(&mut self, out: &mut Out, worker: u32, listed: &InFlight, draft: &mut Draft) {
         let at = listed.lease;
         let lease = self
             .lease_of(at.run, at.step, at.fence)
             .filter(|lease| self.leases[*lease].worker == worker);
         let Some(lease) = lease else {
             let stop = Stop { fence: at.fence, how: StopHow::Kill, why: StopReason::Stale };
-            return self.tell_stop(worker, stop, body);
+            return self.tell_stop(worker, stop, &mut draft.body);
         };
-        self.leases[lease].heard = seq;
+        self.leases[lease].heard = draft.seq;
         self.confirm(out, lease);
         if listed.phase == Phase::Started {
             self.leases[lease].asked_back = false;
@@ -186,10 +188,10 @@ impl Engine {
             }
         }
         if let Some(stop) = self.stop_of(lease) {
-            self.tell_stop(worker, stop, body);
+            self.tell_stop(worker, stop, &mut draft.body);
         }
         if self.leases[lease].asked_back {
-            body.take_back.push(at.fence);
+            draft.body.take_back.push(at.fence);
         }
     }
 
@@ -217,8 +219,8 @@ impl Engine {
     }
 
     /// Leases that the worker does not list: what it cannot know yet is sent again, what it should know is forgotten.
-    fn review(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody) {
-        let (seq, seen) = (self.workers[worker].peer.last(), self.workers[worker].peer.seen());
+    fn review(&mut self, out: &mut Out, worker: u32, draft: &mut Draft) {
+        let (seq, seen) = (draft.seq, self.workers[worker].peer.seen());
         let unlisted =
             self.workers[worker].leases.iter().filter(|lease| self.leases[**lease].heard != seq);
         let mut unlisted: Vec<u32> = unlisted.copied().collect();
@@ -231,7 +233,7 @@ impl Engine {
                 self.end(out, lease, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
             } else if self.leases[lease].stop.is_none() {
                 self.confirm(out, lease);
-                body.grants.push(self.grant_message(lease));
+                draft.body.grants.push(self.grant_message(lease));
             }
         }
     }

@@ -12,7 +12,7 @@ use super::worker::{Worker, WorkerStatus};
 use crate::id::{Fence, RunId, StepIx, Term, WorkerId};
 use crate::outcome::{Output, RunStatus, StepStatus};
 use crate::plan::Condition;
-use crate::planted::Bug;
+use crate::planted::{Bug, Bugs};
 use crate::slab::Slab;
 use crate::time::{Span, Time};
 
@@ -117,6 +117,10 @@ impl Engine {
             notify: BTreeSet::new(),
             brake_until: None,
         }
+    }
+
+    pub(crate) const fn bugs(&self) -> Bugs {
+        self.config.bugs
     }
 
     /// The term of the newest leader.

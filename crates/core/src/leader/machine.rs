@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::engine::{Answer, Engine, Event, Request};
 use crate::id::{Term, WorkerId};
+use crate::planted::Bug;
 use crate::session::Reply;
 use crate::time::{Span, Time};
 
@@ -69,7 +70,12 @@ struct Pending<W> {
 impl<W> Leader<W> {
     /// Takes over with an engine that has folded the journal up to the head. Nothing is said before the takeover itself
     /// is durable.
-    pub fn take_over(engine: Engine, won: TermsOfOffice, now: Time, luck: u64) -> (Self, Vec<Effect<W>>) {
+    pub fn take_over(
+        engine: Engine,
+        won: TermsOfOffice,
+        now: Time,
+        luck: u64,
+    ) -> (Self, Vec<Effect<W>>) {
         let TermsOfOffice { term, head, ttl, generation, own } = won;
         let mut leader = Self { engine, term, head, pending: VecDeque::new(), appending: false };
         let effects = leader.decide(None, Request::Lead { term, ttl, generation, own }, now, luck);
@@ -86,13 +92,25 @@ impl<W> Leader<W> {
         self.decide(None, Request::Tick, now, luck)
     }
 
-    fn decide(&mut self, from: Option<W>, request: Request, now: Time, luck: u64) -> Vec<Effect<W>> {
+    fn decide(
+        &mut self,
+        from: Option<W>,
+        request: Request,
+        now: Time,
+        luck: u64,
+    ) -> Vec<Effect<W>> {
         let decision = self.engine.decide(request, now, luck);
         let mut said: Vec<Effect<W>> = decision.replies.into_iter().map(Effect::Reply).collect();
         said.extend(from.map(|from| Effect::Answer(from, decision.answer)));
-        let events: Vec<(Time, Event)> = decision.events.into_iter().map(|event| (decision.at, event)).collect();
+        let events: Vec<(Time, Event)> =
+            decision.events.into_iter().map(|event| (decision.at, event)).collect();
         if events.is_empty() {
             return self.say_after_pending(said);
+        }
+        if self.engine.bugs().on(Bug::ReplyBeforeDurable) {
+            self.gather(events, Vec::new(), luck);
+            said.extend(self.append_next());
+            return said;
         }
         self.gather(events, said, luck);
         self.append_next()
@@ -131,12 +149,18 @@ impl<W> Leader<W> {
     /// The batch that is being appended: what to append again, unchanged, when the outcome of an append is not known.
     pub fn in_flight(&self) -> Option<Batch> {
         let first = self.pending.front().filter(|_| self.appending)?;
-        Some(Batch { term: self.term, after: self.head, id: first.id, events: first.events.clone() })
+        Some(Batch {
+            term: self.term,
+            after: self.head,
+            id: first.id,
+            events: first.events.clone(),
+        })
     }
 
     /// The batch of that name is durable: what waited for it leaves, and the next one is appended.
     pub fn durable(&mut self, batch: u64) -> Vec<Effect<W>> {
-        let in_flight = self.appending && self.pending.front().is_some_and(|first| first.id == batch);
+        let in_flight =
+            self.appending && self.pending.front().is_some_and(|first| first.id == batch);
         let Some(done) = self.pending.pop_front_if(|_| in_flight) else { return Vec::new() };
         self.appending = false;
         self.head += done.events.len() as u64;

@@ -15,7 +15,9 @@ fn leader() -> (Leader<&'static str>, Batch) {
     let won =
         TermsOfOffice { term: Term(1), head: 0, ttl: Span::secs(15), generation: 0, own: None };
     let (leader, effects) = Leader::take_over(Engine::new(Config::default()), won, NOW, 1);
-    let [Effect::Append(batch)] = &effects[..] else { panic!("a takeover is appended: {effects:?}") };
+    let [Effect::Append(batch)] = &effects[..] else {
+        panic!("a takeover is appended: {effects:?}")
+    };
     (leader, batch.clone())
 }
 
@@ -51,7 +53,10 @@ fn an_answer_leaves_only_when_what_it_says_is_durable() {
     assert_eq!((batch.after, batch.events.len()), (1, 1));
     let effects = leader.durable(batch.id);
     let accepted = Answer::Submitted { warnings: Vec::new() };
-    assert!(matches!(&effects[..], [Effect::Answer("ann", Answer::Submitted { .. })]), "{accepted:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Answer("ann", Answer::Submitted { .. })]),
+        "{accepted:?}"
+    );
     assert!(leader.is_settled());
 }
 
@@ -75,7 +80,11 @@ fn what_comes_during_an_append_goes_together_in_the_next() {
     let batch = appended(&leader.durable(takeover.id)).expect("one batch");
     assert_eq!(batch.events.len(), 3);
     leader.request("dan", submit(4), NOW, 20);
-    assert_eq!(answers(&leader.durable(batch.id)), ["ann", "bob", "cat"], "not dan, who came later");
+    assert_eq!(
+        answers(&leader.durable(batch.id)),
+        ["ann", "bob", "cat"],
+        "not dan, who came later"
+    );
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! Leaders: they win terms, trust them for a while, and lose them or hand them over. `batch` is what they do meanwhile.
-
-use std::collections::VecDeque;
+//! Leaders: they win terms, trust them for a while, and lose them or hand them over. The real
+//! [`Leader`] decides what they say; `batch` carries it out.
 
 use windlass_core::engine::{Config, Engine, Request};
 use windlass_core::id::{Term, WorkerId};
+use windlass_core::leader::{Leader, TermsOfOffice};
 use windlass_core::session::Home;
 use windlass_core::time::{Span, Time};
 
-use super::batch::{Asker, Batch};
+use super::batch::{Asked, Asker};
 use super::client::ClientAnswer;
 use super::clock::Clock;
 use super::journal::{FailedOp, StoreOp, StoreResult, TERM_TTL};
@@ -38,17 +38,13 @@ pub(crate) struct LeaderNode {
 
 /// A leader's state while it leads.
 pub(crate) struct Lead {
-    pub(crate) term: Term,
-    pub(crate) engine: Engine,
+    pub(crate) machine: Leader<Asked>,
     /// The same moment in the journal's time and on its own clock.
     base: (Time, Time),
     trust_until: Time,
     renew_at: Time,
+    /// When the append in flight, whose outcome is not known, is repeated.
     pub(crate) retry_at: Option<u64>,
-    /// Batches in order; the first is being appended if `busy`.
-    pub(crate) pending: VecDeque<Batch>,
-    pub(crate) busy: bool,
-    pub(crate) head: usize,
     pub(crate) decisions: u64,
     stance: Stance,
 }
@@ -77,11 +73,14 @@ impl LeaderNode {
 
     /// Whether it leads and everything that it decided is durable.
     pub(crate) fn is_settled(&self, term: Term) -> bool {
-        self.lead.as_ref().is_some_and(|lead| lead.term == term && lead.pending.is_empty())
+        self.lead
+            .as_ref()
+            .is_some_and(|lead| lead.machine.term() == term && lead.machine.is_settled())
     }
 
     pub(crate) fn settled_engine(&self) -> Option<&Engine> {
-        self.lead.as_ref().filter(|lead| lead.pending.is_empty()).map(|lead| &lead.engine)
+        let machine = self.lead.as_ref().map(|lead| &lead.machine);
+        machine.filter(|machine| machine.is_settled()).map(Leader::engine)
     }
 
     pub(crate) fn crash(&mut self) {
@@ -97,7 +96,7 @@ impl Lead {
 
     /// When the engine wants to look again, on the leader's own clock.
     fn deadline(&self) -> Option<Time> {
-        let at = self.engine.next_deadline().filter(|_| !self.hands_over())?;
+        let at = self.machine.next_deadline().filter(|_| !self.hands_over())?;
         Some(self.base.1 + at.since(self.base.0))
     }
 
@@ -116,18 +115,18 @@ impl World<'_> {
         if local > lead.trust_until {
             return self.steps_down(leader, "its trust has run out");
         }
-        if lead.hands_over() && lead.pending.is_empty() {
+        if lead.hands_over() && lead.machine.is_settled() {
             return self.resigns(leader);
         }
         if lead.renew_at <= local && self.leaders[leader].asked_at.is_none() {
-            let term = lead.term;
+            let term = lead.machine.term();
             self.leaders[leader].asked_at = Some(local);
             self.ask_store(leader, StoreOp::Renew(term));
         }
         self.leader_sweeps(leader, local);
         let retry_at = self.leaders[leader].lead.as_ref().and_then(|lead| lead.retry_at);
         if retry_at.is_some_and(|at| at <= self.now) {
-            self.append_first(leader);
+            self.append_again(leader);
         }
         self.wake_leader_later(leader);
     }
@@ -136,7 +135,7 @@ impl World<'_> {
         let lead = self.leaders[leader].lead.as_ref();
         let due = lead.and_then(Lead::deadline).is_some_and(|at| at <= local);
         if due {
-            self.lead_request(leader, None, Request::Tick);
+            self.lead_ticks(leader);
         }
     }
 
@@ -147,7 +146,7 @@ impl World<'_> {
         let asking = self.leaders[leader].asked_at.is_some();
         let renew = (!asking).then(|| clock.truth(lead.renew_at));
         let trust = Some(clock.truth(lead.trust_until) + 1);
-        let resigns = (lead.hands_over() && lead.pending.is_empty()).then_some(self.now);
+        let resigns = (lead.hands_over() && lead.machine.is_settled()).then_some(self.now);
         let next = [engine, renew, trust, lead.retry_at, resigns].into_iter().flatten().min();
         self.wake_leader(leader, next.unwrap_or(self.now + 1_000).max(self.now + 1));
     }
@@ -189,7 +188,7 @@ impl World<'_> {
     /// Nothing of the term is on its way to the journal: the next leader need not wait for its end.
     fn resigns(&mut self, leader: usize) {
         let Some(lead) = &self.leaders[leader].lead else { return };
-        let term = lead.term;
+        let term = lead.machine.term();
         self.ask_store(leader, StoreOp::Resign(term));
         self.steps_down(leader, "it hands over");
     }
@@ -244,23 +243,25 @@ impl World<'_> {
         if engine.counts().leases > 0 {
             self.marks.hit("takeover with open leases");
         }
-        self.leaders[leader].lead = Some(Lead {
+        let own = self.schedule.workers.iter().position(|worker| worker.own_of == Some(leader));
+        let won = TermsOfOffice {
             term,
-            engine,
+            head: self.journal.records.len() as u64,
+            ttl: Span::millis(self.schedule.ttl),
+            generation: 0,
+            own: own.map(|worker| WorkerId(worker as u64)),
+        };
+        let (machine, effects) = Leader::take_over(engine, won, base, self.rng.next());
+        self.leaders[leader].lead = Some(Lead {
+            machine,
             base: (base, local),
             trust_until: asked_at + TRUST,
             renew_at: local + Span::millis(RENEW_EVERY),
             retry_at: None,
-            pending: VecDeque::new(),
-            busy: false,
-            head: self.journal.records.len(),
             decisions: 0,
             stance: Stance::Serves,
         });
-        let own = self.schedule.workers.iter().position(|worker| worker.own_of == Some(leader));
-        let own = own.map(|worker| WorkerId(worker as u64));
-        let ttl = Span::millis(self.schedule.ttl);
-        self.lead_request(leader, None, Request::Lead { term, ttl, generation: 0, own });
+        self.carry_out(leader, effects);
     }
 
     /// An engine that folded the whole journal.
@@ -305,7 +306,7 @@ impl World<'_> {
                 self.marks.hit("leader froze and woke deposed");
                 self.steps_down(leader, "its trust has run out");
             }
-            Some(lead) if !lead.hands_over() => self.lead_request(leader, Some(from), request),
+            Some(lead) if !lead.hands_over() => self.lead_request(leader, from, request),
             Some(_) | None => self.turn_away(leader, from),
         }
         self.wake_leader_later(leader);

@@ -7,7 +7,7 @@ pub(crate) const EXPECTED: [&str; 35] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
-    "backlog of orders carried by a parked exchange",
+    "orders carried to a worker",
     "blocked by a failed need",
     "brake on mass loss",
     "cancelled: killed",

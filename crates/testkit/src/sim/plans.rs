@@ -111,7 +111,7 @@ fn mixed(rng: &mut Rng) -> Plan {
     let mut plan = PlanBuilder::new("mixed");
     plan.lock_slots("beta", u32::try_from(rng.range(1, 2)).expect("few"));
     let mut nodes: Vec<StepIx> = Vec::new();
-    for at in 0..rng.range(16, 24) {
+    for at in 0..rng.range(20, 26) {
         let spec = spec(rng);
         let node = if rng.chance(120) {
             let cells = (0..rng.range(2, 4)).map(|cell| (format!("c{cell}"), spec.clone()));
@@ -225,7 +225,18 @@ fn queue(rng: &mut Rng) -> Plan {
             StepSpec { priority: if urgent { 4 } else { 0 }, ..patient() },
         );
     }
+    both_locks(&mut plan);
     plan.build().expect("the generator makes valid plans")
+}
+
+/// Every schedule has two locks, whatever else it is about.
+fn both_locks(plan: &mut PlanBuilder) {
+    for lock in ["alpha", "beta"] {
+        plan.step(
+            &format!("with-{lock}"),
+            StepSpec { locks: vec![LockUse::fifo(lock)], ..patient() },
+        );
+    }
 }
 
 fn burst(rng: &mut Rng) -> Plan {
@@ -235,5 +246,6 @@ fn burst(rng: &mut Rng) -> Plan {
     let join = plan.matrix("burst", cells);
     let last = plan.step("last", patient());
     plan.needs(last, join);
+    both_locks(&mut plan);
     plan.build().expect("the generator makes valid plans")
 }

@@ -1,6 +1,6 @@
 //! The world: virtual time, what is going on in it, and what was seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::engine::{Engine, Event};
 use windlass_core::id::{Fence, Incarnation};
@@ -95,6 +95,8 @@ pub(crate) struct World<'a> {
     pub(crate) clients: Vec<ClientOp>,
     pub(crate) witness: Witness,
     pub(crate) marks: Marks,
+    /// Leases for which a verdict has been sent.
+    pub(crate) judged: BTreeSet<Fence>,
     story: Option<Story>,
     violation: Option<Violation>,
 }
@@ -115,6 +117,7 @@ impl<'a> World<'a> {
             clients: Vec::new(),
             witness: Witness::new(schedule),
             marks: Marks::default(),
+            judged: BTreeSet::new(),
             story: with_story.then(Vec::new),
             violation: None,
         };

@@ -110,11 +110,6 @@ impl Witness {
         }
     }
 
-    /// Whether the journal says that a lease ended by its holder's report.
-    pub(crate) fn is_accepted(&self, fence: Fence) -> bool {
-        self.leases.get(&fence).is_some_and(LeaseBook::is_accepted)
-    }
-
     pub(crate) fn submit_acked(&self, run: RunId) -> Result<(), Broken> {
         must(self.runs.contains_key(&run), "I9 durability", || {
             format!("run {run} was taken and is not in the journal")
