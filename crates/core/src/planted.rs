@@ -104,16 +104,20 @@ impl Bugs {
         Self { on: Some(bug) }
     }
 
-    /// Whether `bug` is on.
-    #[cfg(feature = "planted")]
+    /// Whether `bug` is on: never, in a build without the feature.
+    #[inline]
     pub fn on(self, bug: Bug) -> bool {
-        self.on == Some(bug)
+        self.planted() == Some(bug)
     }
 
-    /// Whether `bug` is on: never, in a build without the feature.
+    #[cfg(feature = "planted")]
+    const fn planted(self) -> Option<Bug> {
+        self.on
+    }
+
     #[cfg(not(feature = "planted"))]
-    #[inline]
-    pub const fn on(self, _bug: Bug) -> bool {
-        false
+    const fn planted(self) -> Option<Bug> {
+        let Self {} = self;
+        None
     }
 }
