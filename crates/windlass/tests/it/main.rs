@@ -1,4 +1,8 @@
-//! Runs the program `windlass` and reads what it prints.
+//! Runs the program `windlass` and reads what it prints; what the journals promise is in `conformance`.
+
+mod conformance;
+mod flawed;
+mod golden;
 
 use std::process::{Command, Output, Stdio};
 

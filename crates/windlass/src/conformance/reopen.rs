@@ -1,0 +1,80 @@
+//! What is there after a restart. A handle that is dropped without resigning stands for a process that died.
+
+use super::harness::Fresh;
+use super::history::history;
+use super::report::{Checked, holds, same, same_list};
+use super::vocabulary::{Writer, append, block_on, contains, everything, fold, is_stale};
+use crate::journal::Position;
+
+/// Everything that was acknowledged is there, in order, and the next leader goes on behind it.
+pub(super) fn what_was_acknowledged_is_there(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let mut written = Vec::new();
+    for round in 0..3 {
+        let journal = place.open();
+        contains(&journal, &written)?;
+        let mut leader = Writer::win(&journal, "alpha")?;
+        same("the head that was won", &leader.head, &Position(round * 6))?;
+        written.extend([leader.write(1)?, leader.write(3)?, leader.write(2)?]);
+        drop((journal, leader));
+        place.let_terms_end();
+    }
+    contains(&place.open(), &written)
+}
+
+/// Folding what is there gives the state that the engine had when the last append was acknowledged.
+pub(super) fn the_same_state_follows_from_it(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let told = history();
+    {
+        let journal = place.open();
+        let mut leader = Writer::win(&journal, "alpha")?;
+        for batch in told.batches {
+            let append = leader.batch_of(batch);
+            leader.put(append)?;
+        }
+    }
+    let there = everything(&place.open())?;
+    let engine = fold(there.iter().map(|batch| batch.events.as_slice()))?;
+    let (found, promised) = (engine.snapshot(), told.state);
+    let lines = |state: &str| state.lines().map(str::to_owned).collect::<Vec<_>>();
+    same_list("the lines of the state", &lines(&found), &lines(&promised))
+}
+
+/// A term that was won is never won again, whether it was given up, ended with its process, or wrote nothing.
+pub(super) fn a_term_is_never_used_again(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let mut before = None;
+    for round in 0..6 {
+        let journal = place.open();
+        let mut leader = Writer::win(&journal, "alpha")?;
+        let grows = before.is_none_or(|before| leader.term() > before);
+        holds(&format!("after a restart {} follows {before:?}", leader.term()), grows)?;
+        before = Some(leader.term());
+        if round % 2 == 0 {
+            leader.resign()?;
+        } else {
+            leader.write(1)?;
+        }
+        drop((journal, leader));
+        place.let_terms_end();
+    }
+    Ok(())
+}
+
+/// What a process that died had appended is not appended again by whoever repeats it under its term.
+pub(super) fn a_repeat_after_a_restart_is_refused_without_effect(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let (first, batch) = {
+        let journal = place.open();
+        let mut leader = Writer::win(&journal, "alpha")?;
+        let batch = leader.batch(2);
+        (leader.put(batch.clone())?, batch)
+    };
+    place.let_terms_end();
+    let journal = place.open();
+    let next = Writer::win(&journal, "alpha")?;
+    is_stale("the repeat", &append(&journal, batch))?;
+    block_on(journal.renew(next.term()))?;
+    contains(&journal, &[first])
+}

@@ -1,0 +1,109 @@
+//! What a check says, and what is told of all of them.
+
+use std::fmt;
+
+use crate::journal::JournalError;
+
+/// What a check says.
+pub type Checked = Result<(), Difference>;
+
+/// How a journal differed from what it promises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference(pub String);
+
+impl Difference {
+    /// A difference, in words.
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
+impl From<JournalError> for Difference {
+    fn from(error: JournalError) -> Self {
+        Self(format!("a call that has to succeed was refused: {error}"))
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Demands that two values are the same.
+pub(super) fn same<T: PartialEq + fmt::Debug>(what: &str, found: &T, promised: &T) -> Checked {
+    let differs = || format!("{what}: found {}, promised {}", brief(found), brief(promised));
+    if found == promised { Ok(()) } else { Err(Difference(differs())) }
+}
+
+/// Demands that two lists are the same, and tells the first place where they are not.
+pub(super) fn same_list<T: PartialEq + fmt::Debug>(
+    what: &str,
+    found: &[T],
+    promised: &[T],
+) -> Checked {
+    let longer = found.len().max(promised.len());
+    let Some(at) = (0..longer).find(|at| found.get(*at) != promised.get(*at)) else {
+        return Ok(());
+    };
+    let (many, of) = (found.len(), promised.len());
+    let what = format!("{what}, {many} long where {of} were promised, at index {at}");
+    same(&what, &found.get(at), &promised.get(at))
+}
+
+/// Demands that something holds.
+pub(super) fn holds(what: &str, it: bool) -> Checked {
+    if it { Ok(()) } else { Err(Difference::new(what)) }
+}
+
+/// A whole journal on one line helps nobody.
+fn brief(value: &impl fmt::Debug) -> String {
+    const SHOWN: usize = 600;
+    let text = format!("{value:?}");
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}… ({} bytes)", &text[..at], text.len()),
+        None => text,
+    }
+}
+
+/// A check that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub check: &'static str,
+    /// Why.
+    pub difference: Difference,
+}
+
+/// What came of all checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The backend.
+    pub backend: String,
+    /// Checks that passed.
+    pub passed: Vec<&'static str>,
+    /// Checks that cannot be made, as its storage does not outlive its handles.
+    pub skipped: Vec<&'static str>,
+    /// Checks that failed.
+    pub failures: Vec<Failure>,
+}
+
+impl Report {
+    /// Whether this check failed.
+    pub fn has_failed(&self, check: &str) -> bool {
+        self.failures.iter().any(|failure| failure.check == check)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (failed, passed) = (self.failures.len(), self.passed.len());
+        let skipped = self.skipped.len();
+        let backend = &self.backend;
+        writeln!(f, "journal `{backend}`: {failed} failed, {passed} passed, {skipped} skipped")?;
+        for Failure { check, difference } in &self.failures {
+            writeln!(f, "  {backend}: {check}: {difference}")?;
+        }
+        Ok(())
+    }
+}

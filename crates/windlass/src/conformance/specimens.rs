@@ -1,0 +1,260 @@
+//! At least one event of each kind, with every field in use, for checks that events survive a journal.
+
+use std::sync::Arc;
+
+use windlass_core::engine::{
+    CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
+};
+use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
+use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
+use windlass_core::plan::{
+    Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Plan, PlanBuilder,
+    Retry, RetryOn, StepSpec,
+};
+use windlass_core::requirement::{Atom, Clause, Compare, Labels, Requirement};
+use windlass_core::session::{Home, StopReason};
+use windlass_core::time::{Span, Time};
+
+use crate::journal::Recorded;
+
+const RUN: RunId = RunId::new(1_790_000_000_000, 5);
+const STEP: StepIx = StepIx(u32::MAX);
+const FENCE: Fence = Fence::new(u16::MAX, 12);
+const WORKER: WorkerId = WorkerId(u64::MAX);
+
+/// How many kinds of events there are.
+pub const KINDS: usize = 21;
+
+/// The name of an event's kind. A kind that is added is missed here first; then give it a specimen, a place in the
+/// history and in the next golden journal.
+pub const fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::Led { .. } => "Led",
+        Event::WorkerRegistered { .. } => "WorkerRegistered",
+        Event::WorkerLost { .. } => "WorkerLost",
+        Event::WorkerReturned { .. } => "WorkerReturned",
+        Event::WorkerDrained { .. } => "WorkerDrained",
+        Event::WorkerEnded { .. } => "WorkerEnded",
+        Event::WorkerForgotten { .. } => "WorkerForgotten",
+        Event::Braked { .. } => "Braked",
+        Event::RunSubmitted { .. } => "RunSubmitted",
+        Event::RunCancelled { .. } => "RunCancelled",
+        Event::RunEnded { .. } => "RunEnded",
+        Event::RunSealed { .. } => "RunSealed",
+        Event::Granted { .. } => "Granted",
+        Event::Confirmed { .. } => "Confirmed",
+        Event::Started { .. } => "Started",
+        Event::StopOrdered { .. } => "StopOrdered",
+        Event::Ended { .. } => "Ended",
+        Event::BackoffEnded { .. } => "BackoffEnded",
+        Event::StepSettled { .. } => "StepSettled",
+        Event::LateOutcome { .. } => "LateOutcome",
+        Event::LockForced { .. } => "LockForced",
+    }
+}
+
+/// Events of every kind, at times that jump forth and back: a journal keeps what it is given.
+pub fn specimens() -> Vec<Recorded> {
+    const TIMES: [u64; 5] = [0, 1_790_000_000_000, 1_790_000_000_001, u64::MAX, 1];
+    let groups = [workers(), runs(), leases(), endings(), settlements()];
+    let times = TIMES.into_iter().cycle().map(Time::from_millis);
+    let events = groups.into_iter().flatten().zip(times);
+    events.map(|(event, at)| Recorded { at, event }).collect()
+}
+
+fn workers() -> Vec<Event> {
+    let worker = WORKER;
+    let led = |generation, own| Event::Led { term: Term(3), ttl: Span::secs(15), generation, own };
+    let registered = |home, labels| Event::WorkerRegistered {
+        worker,
+        name: "Werkbank 1 – ü".into(),
+        incarnation: Incarnation(2),
+        labels,
+        slots: 10_000,
+        home,
+    };
+    vec![
+        led(0, None),
+        led(u16::MAX, Some(worker)),
+        registered(Home::Apart, Labels::new(["Docker", "os=linux", "cpu=8"])),
+        registered(Home::SharedFate, Labels::default()),
+        Event::WorkerLost { worker },
+        Event::WorkerReturned { worker },
+        Event::WorkerDrained { worker },
+        Event::WorkerEnded { worker, incarnation: Incarnation(u64::MAX) },
+        Event::WorkerForgotten { worker },
+        Event::Braked { late: 7, of: u32::MAX },
+    ]
+}
+
+fn runs() -> Vec<Event> {
+    let run = RUN;
+    let reused = |step, output| Reused { step: StepIx(step), from: RunId(1), output };
+    let options = RunOptions {
+        root: Some(RunId(1)),
+        keep_going: true,
+        unplaceable: Unplaceable::Skip,
+        timeout: Some(Span::hours(2)),
+    };
+    let reused = vec![
+        reused(0, Output::None),
+        reused(1, Output::Inline("{\"version\":\"1.2\"}".into())),
+        reused(2, Output::Digest { hash: [0xa5; 32], size: u64::MAX }),
+    ];
+    let cancelled = |level, reason| Event::RunCancelled { run, level, reason };
+    let ended = |status| Event::RunEnded { run, status };
+    let plain = RunOptions { unplaceable: Unplaceable::Fail, ..RunOptions::default() };
+    vec![
+        Event::RunSubmitted { run, plan: plan(), options, reused },
+        Event::RunSubmitted { run, plan: plan(), options: plain, reused: Vec::new() },
+        cancelled(CancelLevel::Stop, CancelReason::Asked),
+        cancelled(CancelLevel::Kill, CancelReason::Deadline),
+        ended(RunStatus::Succeeded),
+        ended(RunStatus::Failed),
+        ended(RunStatus::Cancelled),
+        Event::RunSealed { run },
+    ]
+}
+
+fn leases() -> Vec<Event> {
+    let (run, step, fence) = (RUN, STEP, FENCE);
+    let why = [
+        StopReason::RunCancelled,
+        StopReason::FailFast,
+        StopReason::Superseded,
+        StopReason::Overdue,
+        StopReason::Stale,
+    ];
+    let granted = Event::Granted {
+        run,
+        step,
+        attempt: u16::MAX,
+        delivery: 2,
+        worker: WORKER,
+        fence,
+        seq: Seq(u64::MAX),
+    };
+    let mut events = vec![
+        granted,
+        Event::Confirmed { run, step, fence },
+        Event::Started { run, step, fence },
+        Event::BackoffEnded { run, step },
+        Event::LockForced { lock: "ship/production".into(), fence },
+    ];
+    events.extend(why.map(|why| Event::StopOrdered { run, step, fence, why }));
+    events
+}
+
+fn endings() -> Vec<Event> {
+    let (run, step, fence) = (RUN, STEP, FENCE);
+    let at = Time::from_millis(1_790_000_001_000);
+    let with_output = |output| Outcome { output, ..Outcome::exit(0) };
+    let ended = |outcome, next, ended| Event::Ended { run, step, fence, outcome, next, ended };
+    let reported = |outcome, next| ended(outcome, next, EndedAs::Reported);
+    let given_up = |kind, next| ended(Outcome::plain(kind), next, EndedAs::GivenUp);
+    let done = Next::Done;
+    let digest = Output::Digest { hash: [7; 32], size: 1 << 40 };
+    vec![
+        reported(with_output(Output::Inline("ü".repeat(1000).into())), done(StepStatus::Succeeded)),
+        reported(with_output(digest), done(StepStatus::Succeeded)),
+        reported(Outcome::exit(-1), done(StepStatus::Failed)),
+        reported(Outcome::plain(OutcomeKind::TimedOut), done(StepStatus::TimedOut)),
+        reported(Outcome::plain(OutcomeKind::Cancelled), done(StepStatus::Cancelled)),
+        reported(Outcome::exit(75), Next::Retry { at, avoid: Some(WORKER) }),
+        reported(Outcome::exit(i32::MIN), Next::Retry { at, avoid: None }),
+        given_up(OutcomeKind::Lost, Next::Again { charged: true }),
+        given_up(OutcomeKind::Released, Next::Again { charged: false }),
+        Event::LateOutcome { run, step, fence, outcome: Outcome::exit(0) },
+    ]
+}
+
+fn settlements() -> Vec<Event> {
+    let cause = StepIx(3);
+    let settled = [
+        Settled::SkippedByCondition,
+        Settled::SkippedUnplaceable,
+        Settled::Blocked { cause },
+        Settled::CancelledWithRun,
+        Settled::CancelledByFailure { cause },
+        Settled::Superseded { by: RunId(u64::MAX) },
+        Settled::FailedNoWorker,
+        Settled::FailedNoLock,
+    ];
+    settled.map(|settled| Event::StepSettled { run: RUN, step: STEP, settled }).into()
+}
+
+/// A plan in which every field of a spec says something.
+fn plan() -> Arc<Plan> {
+    let mut plan = PlanBuilder::new("ship");
+    let lint = plan.step_with("lint", StepSpec::default(), "{\"run\":\"cargo clippy\"}");
+    let cells = ["stable", "beta"].map(|cell| (cell.to_owned(), particular()));
+    let test = plan.matrix("test", cells);
+    plan.needs(test, lint);
+    let deploy = plan.step("deploy", locking());
+    plan.needs(deploy, test);
+    let tell = StepSpec { condition: Condition::Failure, ..StepSpec::default() };
+    let tell = plan.step("tell", tell);
+    plan.needs_optional(tell, deploy);
+    plan.lock_slots("database", 3);
+    Arc::new(plan.build().expect("the plan has no mistakes"))
+}
+
+fn particular() -> StepSpec {
+    let number = |compare, n| Atom::Number("cpu".into(), compare, n);
+    let clauses = vec![
+        Clause(vec![Atom::has("docker"), Atom::has("podman")]),
+        Clause(vec![Atom::lacks("spot")]),
+        Clause(vec![number(Compare::Less, 64), number(Compare::AtMost, 64)]),
+        Clause(vec![number(Compare::Greater, 3), number(Compare::AtLeast, 4)]),
+    ];
+    let on = vec![RetryOn::Exit(-1), RetryOn::Failed, RetryOn::TimedOut];
+    StepSpec {
+        placement: Placement {
+            requirement: Requirement(clauses),
+            pin: Pin::Leader,
+            allow: vec!["alpha".into(), "beta".into()],
+            deny: vec!["gamma".into()],
+        },
+        locks: Vec::new(),
+        retry: Retry {
+            times: 3,
+            wait_min: Span::millis(1),
+            wait_max: Span::hours(1),
+            on,
+            elsewhere: true,
+            lost: 0,
+        },
+        timeout: Some(Span::mins(30)),
+        kill_grace: Span::ZERO,
+        priority: i32::MIN,
+        condition: Condition::Always,
+        on_failure: OnFailure::Ignore,
+        per_worker: Some(2),
+        wait_for_worker: Span::hours(1),
+        wait_for_lock: Span::mins(1),
+        on_lost_contact: OnLostContact::Stop,
+    }
+}
+
+fn locking() -> StepSpec {
+    let lock = |name: &str, order| LockUse { name: name.into(), order };
+    let locks = vec![
+        lock("database", LockOrder::Fifo),
+        lock("./staging", LockOrder::NewestFirst),
+        lock("production", LockOrder::CancelOlder),
+    ];
+    StepSpec { locks, priority: 7, ..StepSpec::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_specimen() {
+        let found: BTreeSet<_> = specimens().iter().map(|it| kind(&it.event)).collect();
+        assert_eq!(found.len(), KINDS);
+    }
+}

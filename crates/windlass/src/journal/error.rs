@@ -1,0 +1,91 @@
+//! What can go wrong with a journal, told to who has to do something about it.
+
+use windlass_core::id::Term;
+
+use super::seam::Position;
+
+/// A call that did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// The term has passed to another: the caller leads no more.
+    #[error("{term} has passed; the journal is led under {current}")]
+    Stale {
+        /// The caller's.
+        term: Term,
+        /// The newest.
+        current: Term,
+    },
+    /// The batch does not follow the head: the caller's state is not the journal's.
+    #[error("a batch behind position {after} does not follow the head, which is {head}")]
+    Gap {
+        /// What it should follow.
+        after: Position,
+        /// What it would have had to follow.
+        head: Position,
+    },
+    /// Nothing was written because there is no room. Writing works again when there is.
+    #[error(
+        "no space left for the journal {place}: free some; nothing is lost, and it goes on by itself"
+    )]
+    Full {
+        /// Where it is.
+        place: String,
+    },
+    /// The store did not answer, or answered with an error. Whether the call took effect is not known.
+    #[error("the journal {place} does not answer: {reason}")]
+    Unavailable {
+        /// Where it is.
+        place: String,
+        /// What it said.
+        reason: String,
+    },
+    /// What is stored cannot be read.
+    #[error(
+        "the journal {place} is damaged: {reason}; restore it from a backup, or move it away to begin anew"
+    )]
+    Damaged {
+        /// Where it is.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A newer windlass wrote it.
+    #[error(
+        "the journal {place} was written by a newer windlass (schema {found}, this one knows {known}): upgrade"
+    )]
+    Newer {
+        /// Where it is.
+        place: String,
+        /// Its schema.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// It cannot be opened as things are: permissions, a missing folder, not a journal.
+    #[error("the journal {place} cannot be opened: {reason}")]
+    Unusable {
+        /// Where it is.
+        place: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl JournalError {
+    /// Whether the same call may succeed later.
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Self::Full { .. } | Self::Unavailable { .. } => true,
+            Self::Stale { .. }
+            | Self::Gap { .. }
+            | Self::Damaged { .. }
+            | Self::Newer { .. }
+            | Self::Unusable { .. } => false,
+        }
+    }
+
+    /// Whether the call may have taken effect all the same.
+    pub const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}

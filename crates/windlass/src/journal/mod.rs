@@ -1,0 +1,26 @@
+//! The journal: the append-only record of what the engine decided, and the one truth.
+//!
+//! ```text
+//!  leader ── append(term, after, batch) ──► journal ──► tail(after) ──► standby, observer, restart
+//!         ◄── position, when durable ─────
+//! ```
+//!
+//! A backend keeps two promises, and everything else rests on them. *Durable before it is said*: an append that
+//! returned a position survives whatever happens to the process. *Fenced*: an append of a term that has passed is
+//! refused, however late it arrives. [`Journal`] says what each call promises; `conformance` proves it for a backend.
+
+mod codec;
+mod error;
+mod memory;
+mod seam;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+pub use codec::{decode, encode};
+pub use error::JournalError;
+pub use memory::{MemoryJournal, Now};
+pub use seam::{
+    Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Promise, Recorded, Stored,
+};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteJournal;

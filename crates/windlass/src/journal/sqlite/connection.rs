@@ -1,0 +1,95 @@
+//! Opens the database and makes sure that it keeps its promises.
+//!
+//! Nothing else in this process may open `journal.db`: POSIX takes the locks of SQLite away when any descriptor of
+//! that file is closed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{failure, schema};
+use crate::journal::JournalError;
+
+/// How long to wait for another process that writes: a migration, or somebody with a shell. A leader's own writer
+/// never waits for itself, and what takes longer is better known than waited for.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// How many others may be met that make the same new journal at the same moment.
+const SWITCHES_MAX: usize = 32;
+
+/// A connection that writes, with the tables up to date. Creates the file if there is none.
+pub(super) fn to_write(file: &Path, place: &str) -> Result<Connection, JournalError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut connection = connect(file, flags, place)?;
+    schema::check(&connection, place)?;
+    configure(&connection).map_err(|error| failure::of_sqlite(place, &error))?;
+    verify(&connection, place)?;
+    schema::migrate(&mut connection, place)?;
+    Ok(connection)
+}
+
+/// A connection that only reads.
+pub(super) fn to_read(file: &Path, place: &str) -> Result<Connection, JournalError> {
+    let connection = connect(file, OpenFlags::SQLITE_OPEN_READ_ONLY, place)?;
+    if schema::check(&connection, place)? == 0 {
+        return Err(failure::unusable(place, "it is empty: nobody has led here yet"));
+    }
+    Ok(connection)
+}
+
+fn connect(file: &Path, flags: OpenFlags, place: &str) -> Result<Connection, JournalError> {
+    if file.is_dir() {
+        return Err(failure::unusable(place, "a folder is in its place: name another folder"));
+    }
+    // No URIs: a folder may be called `file:a?mode=memory`. No mutex: a connection stays with one thread.
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file, flags)
+        .and_then(|connection| connection.busy_timeout(BUSY).map(|()| connection));
+    connection.map_err(|error| failure::of_sqlite(place, &error))
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    // Readers do not wait for the writer, nor it for them.
+    switch_to_wal(connection)?;
+    // In WAL mode NORMAL would return before the commit is on disk.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // macOS keeps an fsync in the drive's memory unless asked twice; elsewhere this means nothing.
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// The file remembers it: after the first time this changes nothing. That time SQLite does not wait for others that
+/// switch too, but says at once that it is locked; each of them is waited for as for any writer.
+fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..SWITCHES_MAX {
+        let switched = connection.pragma_update(None, "journal_mode", "WAL");
+        if !is_busy(&switched) {
+            return switched;
+        }
+        connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")
+}
+
+fn is_busy(done: &rusqlite::Result<()>) -> bool {
+    let code = done.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(ErrorCode::DatabaseBusy)
+}
+
+/// A file system without shared memory leaves `journal_mode` as it was, without an error.
+fn verify(connection: &Connection, place: &str) -> Result<(), JournalError> {
+    let sqlite = |error| failure::of_sqlite(place, &error);
+    let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
+    let mode = mode.map_err(sqlite)?;
+    let synchronous = connection.pragma_query_value(None, "synchronous", |row| row.get(0));
+    let synchronous: i32 = synchronous.map_err(sqlite)?;
+    if mode == "wal" && synchronous == 2 {
+        return Ok(());
+    }
+    let reason = format!(
+        "SQLite works there with journal_mode={mode} and synchronous={synchronous} only, not with \
+         WAL and FULL: name a folder on a local disk"
+    );
+    Err(failure::unusable(place, reason))
+}

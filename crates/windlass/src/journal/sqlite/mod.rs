@@ -1,0 +1,27 @@
+//! The journal in a file of SQLite: for one machine, where it needs nothing but a folder.
+//!
+//! ```text
+//!  append ──► desk (bounded) ──► writer thread: all that wait, one transaction, one fsync ──► replies
+//!  tail   ──► desk (bounded) ──► reader thread: its own read-only connection; waits for no writer
+//!  folder:    journal.db (+ -wal, -shm) │ leader.lock, locked by the process that leads
+//! ```
+//!
+//! *Who leads* is decided by the lock on `leader.lock`, which the system takes away from a process that ends, however
+//! it ends: so a term has no deadline and a frozen laptop loses nothing. *What a late write can do* is decided by the
+//! row in `leader`: each append compares its term with it in its own transaction, so that even two leaders (somebody
+//! deleted the lock's file) cannot both write.
+
+mod connection;
+mod desk;
+mod failure;
+mod lead_file;
+mod mount;
+mod reader;
+mod schema;
+mod statement;
+mod store;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use store::SqliteJournal;

@@ -1,0 +1,114 @@
+//! The thread that reads: a snapshot of what is durable for each request.
+
+use std::sync::mpsc::Receiver;
+
+use rusqlite::{Connection, Row};
+use windlass_core::id::Term;
+
+use super::desk::{Answer, tell};
+use super::{failure, statement};
+use crate::journal::{BatchId, JournalError, Position, Recorded, Stored, decode};
+
+#[derive(Debug)]
+pub(super) enum Request {
+    Tail { after: Position, most: usize, answer: Answer<Vec<Stored>> },
+    Head { answer: Answer<Position> },
+}
+
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) connection: Connection,
+    pub(super) place: String,
+}
+
+impl Reader {
+    /// Serves until the desk is closed.
+    #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
+    pub(super) fn run(self, requests: Receiver<Request>) {
+        for request in &requests {
+            match request {
+                Request::Tail { after, most, answer } => tell(answer, self.tail(after, most)),
+                Request::Head { answer } => tell(answer, self.head()),
+            }
+        }
+    }
+
+    fn head(&self) -> Result<Position, JournalError> {
+        head(&self.connection).map_err(|error| failure::of_sqlite(&self.place, &error))
+    }
+
+    fn tail(&self, after: Position, most: usize) -> Result<Vec<Stored>, JournalError> {
+        let sqlite = |error| failure::of_sqlite(&self.place, &error);
+        let mut statement = self.connection.prepare_cached(statement::TAIL).map_err(sqlite)?;
+        let mut rows = statement.query([to_sql(after.0)]).map_err(sqlite)?;
+        let mut batches: Vec<Stored> = Vec::new();
+        let mut events = 0;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let seen = batches.last().map_or(after, |batch| batch.position);
+            let batch = self.batch(row, seen)?;
+            events += batch.events.len();
+            if events > most && !batches.is_empty() {
+                break;
+            }
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
+    /// A batch, if it follows what was read before it: a lost row must not pass for a short journal.
+    fn batch(&self, row: &Row<'_>, seen: Position) -> Result<Stored, JournalError> {
+        let key = Key::of(row).map_err(|error| failure::of_sqlite(&self.place, &error))?;
+        let (first, last) = (key.first, key.position);
+        if first > seen.0 + 1 {
+            let (from, to) = (seen.0 + 1, first - 1);
+            return Err(failure::damaged(
+                &self.place,
+                format!("events {from} to {to} are missing"),
+            ));
+        }
+        let in_batch = |what| format!("events {first} to {last}: {what}");
+        let events =
+            Self::events(row).map_err(|what| failure::damaged(&self.place, in_batch(what)))?;
+        if events.len() as u64 != last + 1 - first {
+            let what = format!("the batch has {} events", events.len());
+            return Err(failure::damaged(&self.place, in_batch(what)));
+        }
+        Ok(Stored { position: Position(last), term: key.term, batch: key.batch, events })
+    }
+
+    fn events(row: &Row<'_>) -> Result<Vec<Recorded>, String> {
+        let bytes = row.get_ref("events").map_err(|error| error.to_string())?;
+        decode(bytes.as_blob().map_err(|error| error.to_string())?)
+    }
+}
+
+/// A row of the journal without its events.
+pub(super) struct Key {
+    pub(super) position: u64,
+    pub(super) first: u64,
+    pub(super) term: Term,
+    pub(super) batch: BatchId,
+}
+
+impl Key {
+    /// The table has a check that `1 <= first <= position`, so signs are not looked at again.
+    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
+        Ok(Self {
+            position: number("position")?,
+            first: number("first")?,
+            term: Term(number("term")?),
+            batch: BatchId(number("batch")?),
+        })
+    }
+}
+
+pub(super) fn head(connection: &Connection) -> rusqlite::Result<Position> {
+    let mut statement = connection.prepare_cached(statement::HEAD)?;
+    statement.query_row((), |row| row.get::<_, i64>(0)).map(|head| Position(head.cast_unsigned()))
+}
+
+/// A position or term as SQLite counts. What lies beyond its numbers lies behind every event.
+pub(super) fn to_sql(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

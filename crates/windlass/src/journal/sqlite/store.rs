@@ -1,0 +1,136 @@
+//! A folder with a journal in it, opened.
+
+use std::path::Path;
+use std::{fs, io};
+
+use windlass_core::id::Term;
+
+use super::desk::Desk;
+use super::reader::{self, Reader};
+use super::writer::{self, Batch, Writer};
+use super::{connection, failure, mount};
+use crate::journal::{
+    Append, Campaign, Candidate, Journal, JournalError, Now, Position, Promise, Stored,
+};
+
+const FILE: &str = "journal.db";
+
+/// A journal in a file of SQLite.
+///
+/// A call is on its way when it returns; dropping its promise does not take it back. Dropping the journal waits for
+/// what is on its way, gives up a term that it holds, and leaves everything in the one file.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    place: String,
+    // In this order: the writer finds nobody in its way when it tidies up.
+    reader: Desk<reader::Request>,
+    /// None if it only reads.
+    writer: Option<Desk<writer::Request>>,
+    warnings: Vec<String>,
+}
+
+impl SqliteJournal {
+    /// Opens the journal in a folder, and makes both if there are none. Any number of processes may have it open; one
+    /// of them leads.
+    pub fn open(folder: impl AsRef<Path>, now: Now) -> Result<Self, JournalError> {
+        let folder = folder.as_ref();
+        let file = folder.join(FILE);
+        let place = file.display().to_string();
+        make_folder(folder).map_err(|error| failure::of_io(&place, &error))?;
+        let connection = connection::to_write(&file, &place)?;
+        let reader = start_reader(&file, &place)?;
+        let writer =
+            Writer { connection, folder: folder.to_owned(), place: place.clone(), now, lead: None };
+        let writer = Desk::start("journal-writer", &place, |requests| writer.run(requests))?;
+        let warnings = mount::warning(folder).into_iter().collect();
+        Ok(Self { place, reader, writer: Some(writer), warnings })
+    }
+
+    /// Opens the journal in a folder for reading, in any process, while another one writes. It can neither lead nor
+    /// append.
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self, JournalError> {
+        let file = folder.as_ref().join(FILE);
+        let place = file.display().to_string();
+        if !file.exists() {
+            return Err(failure::unusable(&place, "there is none: nobody has led here yet"));
+        }
+        let reader = start_reader(&file, &place)?;
+        let warnings = mount::warning(folder.as_ref()).into_iter().collect();
+        Ok(Self { place, reader, writer: None, warnings })
+    }
+
+    /// What whoever runs this should know about where the journal is.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Hands a request to the writer.
+    fn ask<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(super::desk::Answer<T>) -> writer::Request,
+    ) -> Promise<'_, T> {
+        if let Some(writer) = &self.writer {
+            return writer.ask(request);
+        }
+        let reason = "it was opened for reading only; who wants to lead or write opens it to write";
+        Box::pin(async move { Err(failure::unusable(&self.place, reason)) })
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+        self.ask(|answer| writer::Request::Campaign { candidate, answer })
+    }
+
+    fn renew(&self, term: Term) -> Promise<'_, ()> {
+        self.ask(|answer| writer::Request::Renew { term, answer })
+    }
+
+    fn resign(&self, term: Term) -> Promise<'_, ()> {
+        self.ask(|answer| writer::Request::Resign { term, answer })
+    }
+
+    fn append(&self, append: Append) -> Promise<'_, Position> {
+        self.ask(|answer| writer::Request::Append { batch: Batch::of(&append), answer })
+    }
+
+    fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
+        self.reader.ask(|answer| reader::Request::Tail { after, most, answer })
+    }
+
+    fn head(&self) -> Promise<'_, Position> {
+        self.reader.ask(|answer| reader::Request::Head { answer })
+    }
+}
+
+fn start_reader(file: &Path, place: &str) -> Result<Desk<reader::Request>, JournalError> {
+    let reader = Reader { connection: connection::to_read(file, place)?, place: place.to_owned() };
+    Desk::start("journal-reader", place, |requests| reader.run(requests))
+}
+
+/// Makes the folder and those above it, durably: SQLite syncs its files and their folder, but nothing above.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().unwrap_or(Path::new(""));
+    make_folder(above)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => {
+            Err(error)
+        }
+        _ => sync_folder(above),
+    }
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    fs::File::open(here)?.sync_all()
+}
+
+/// Elsewhere a folder cannot be opened to be synced.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Words for the stories: a journal in a folder, who leads it, what it writes, and processes beside this one.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::pin::pin;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use tempfile::TempDir;
+use windlass_core::engine::Event;
+use windlass_core::id::{Term, WorkerId};
+use windlass_core::time::Time;
+
+use crate::journal::{
+    Append, BatchId, Campaign, Candidate, Journal, JournalError, Leadership, Position, Recorded,
+    SqliteJournal, Stored,
+};
+
+/// Tells a process that was started by a test what to be; see `processes::child`.
+pub(super) const ROLE: &str = "WINDLASS_TEST_ROLE";
+/// In which folder.
+pub(super) const FOLDER: &str = "WINDLASS_TEST_FOLDER";
+
+pub(super) fn folder() -> TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+pub(super) fn now() -> Time {
+    Time::from_millis(1_790_000_000_000)
+}
+
+pub(super) fn open(folder: &Path) -> SqliteJournal {
+    SqliteJournal::open(folder, now).expect("the journal opens")
+}
+
+/// What somebody who cannot open it is told.
+pub(super) fn refused(opened: Result<SqliteJournal, JournalError>) -> JournalError {
+    opened.map(drop).expect_err("it cannot be opened")
+}
+
+/// Waits for a promise.
+pub(super) fn wait<F: Future>(promise: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut promise = pin!(promise);
+    loop {
+        match promise.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+pub(super) fn campaign(journal: &SqliteJournal, node: &str) -> Result<Campaign, JournalError> {
+    let candidate = Candidate { node: node.to_owned(), address: Some(format!("{node}:1")) };
+    wait(journal.campaign(candidate))
+}
+
+pub(super) fn win(journal: &SqliteJournal) -> Leadership {
+    match campaign(journal, "alpha") {
+        Ok(Campaign::Won(leadership)) => leadership,
+        other => panic!("nobody else leads, and yet: {other:?}"),
+    }
+}
+
+/// A batch whose name tells what is in it: see `is_whole`.
+pub(super) fn batch(term: Term, after: u64, events: u64) -> Append {
+    let name = after * 10_000 + events;
+    let event = |index| Recorded {
+        at: now(),
+        event: Event::WorkerLost { worker: WorkerId(name * 10_000 + index) },
+    };
+    let events = (0..events).map(event).collect();
+    Append { term, after: Position(after), batch: BatchId(name), events }
+}
+
+/// Whether a batch is what `batch` made.
+pub(super) fn is_whole(stored: &Stored) -> bool {
+    let made = batch(stored.term, stored.after().0, stored.events.len() as u64);
+    made.batch == stored.batch && made.events == stored.events
+}
+
+/// Appends a batch that must be taken.
+pub(super) fn put(journal: &SqliteJournal, term: Term, after: u64, events: u64) {
+    let position = wait(journal.append(batch(term, after, events)));
+    assert_eq!(position, Ok(Position(after + events)));
+}
+
+/// Everything in it, after checking that every batch is whole and follows the one before.
+pub(super) fn everything(journal: &SqliteJournal) -> Vec<Stored> {
+    let batches = wait(journal.tail(Position(0), usize::MAX)).expect("the journal reads");
+    let mut at = Position(0);
+    for stored in &batches {
+        assert_eq!(stored.after(), at, "a hole");
+        assert!(is_whole(stored), "half a batch: {stored:?}");
+        at = stored.position;
+    }
+    assert_eq!(wait(journal.head()), Ok(at));
+    batches
+}
+
+pub(super) fn is_damaged<T: Debug>(answer: &Result<T, JournalError>) {
+    assert!(matches!(answer, Err(JournalError::Damaged { .. })), "{answer:?}");
+}
+
+/// A process beside this one, ended with the test.
+pub(super) struct Mate {
+    pub(super) child: Child,
+    pub(super) says: Lines<BufReader<ChildStdout>>,
+}
+
+impl Mate {
+    /// Starts this test executable again, as what `role` says.
+    pub(super) fn start(role: &str, folder: &Path) -> Self {
+        let program = std::env::current_exe().expect("a test knows its own executable");
+        let mut command = Command::new(program);
+        command.args(["--exact", "journal::sqlite::tests::processes::child", "--nocapture"]);
+        command.env(ROLE, role).env(FOLDER, folder).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the executable starts");
+        let says = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
+        Self { child, says }
+    }
+
+    /// The next number that it says after this word; nothing when it has ended.
+    pub(super) fn hears(&mut self, word: &str) -> Option<u64> {
+        self.says.by_ref().map_while(Result::ok).find_map(|line| {
+            let (_, number) = line.split_once(word)?;
+            // Its last line may be cut short: what was not said to its end was not said.
+            number.strip_suffix('.')?.trim().parse().ok()
+        })
+    }
+
+    pub(super) fn kill(&mut self) {
+        self.child.kill().expect("it is this process's child");
+    }
+}
+
+impl Drop for Mate {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,144 @@
+//! Folders that cannot be written, and disks without room.
+//!
+//! A folder that belongs to another user is not here: tests may run as root, whom permission bits do not bind, and
+//! giving root up for one test of a process is not possible without unsafe code. A read-only mount binds root too and
+//! takes the same way through the code.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::crew::{batch, everything, folder, now, open, put, refused, wait, win};
+use crate::journal::{Journal, JournalError, SqliteJournal};
+
+/// A file system of its own, as large as a test wants it.
+struct Disk(TempDir);
+
+impl Disk {
+    /// Nothing, and a printed reason, where the test may not mount.
+    fn mount(size: &str) -> Option<Self> {
+        let disk = Self(folder());
+        let mounted = disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
+        if !mounted {
+            println!("skipped: only root can mount a small disk to fill");
+        }
+        mounted.then_some(disk)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> bool {
+        let ran = Command::new(program).args(arguments).arg(self.path()).output();
+        ran.is_ok_and(|output| output.status.success())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes until there is no room left.
+    fn fill(&self) {
+        let ballast = vec![7_u8; 64 << 20];
+        fs::write(self.path().join("ballast"), ballast).expect_err("it is smaller");
+    }
+
+    fn make_room(&self) {
+        fs::remove_file(self.path().join("ballast")).unwrap();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.run("umount", &["--lazy"]);
+    }
+}
+
+fn is_unusable(error: &JournalError) {
+    assert!(matches!(error, JournalError::Unusable { .. }), "{error:?}");
+    assert!(!error.is_retryable());
+}
+
+#[test]
+fn a_place_that_cannot_be_a_folder_is_refused() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        is_unusable(&refused(SqliteJournal::open(&path, now)));
+        is_unusable(&refused(SqliteJournal::read(&path)));
+    }
+    fs::create_dir(folder.path().join("journal.db")).unwrap();
+    is_unusable(&refused(SqliteJournal::open(folder.path(), now)));
+    is_unusable(&refused(SqliteJournal::read(folder.path())));
+}
+
+#[test]
+fn nothing_to_read_is_told_so() {
+    let folder = folder();
+    let error = refused(SqliteJournal::read(folder.path()));
+    is_unusable(&error);
+    assert!(error.to_string().contains("nobody has led"), "{error}");
+    fs::write(folder.path().join("journal.db"), "").unwrap();
+    is_unusable(&refused(SqliteJournal::read(folder.path())));
+}
+
+#[test]
+fn a_read_only_disk_is_refused_with_what_to_do() {
+    let Some(disk) = Disk::mount("2m") else { return };
+    drop(open(disk.path()));
+    assert!(disk.run("mount", &["-o", "remount,ro"]), "a closed journal has no file open");
+    let error = refused(SqliteJournal::open(disk.path(), now));
+    is_unusable(&error);
+    assert!(error.to_string().contains("write"), "{error}");
+    is_unusable(&refused(SqliteJournal::open(disk.path().join("new"), now)));
+}
+
+#[test]
+fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
+    let Some(disk) = Disk::mount("4m") else { return };
+    let journal = open(disk.path());
+    let term = win(&journal).term;
+    put(&journal, term, 0, 10);
+    for round in 0..3 {
+        let head = 10 + round * 4096;
+        disk.fill();
+        let promises = [batch(term, head, 4096), batch(term, head, 4096), batch(term, 0, 10)];
+        let promises = promises.map(|append| journal.append(append));
+        let mut full = 0;
+        for answer in promises.map(wait) {
+            full += usize::from(matches!(answer, Err(JournalError::Full { .. })));
+            assert!(answer.is_err() || answer.is_ok_and(|position| position.0 == 10));
+        }
+        assert!(full >= 2, "both large batches are refused");
+        assert_eq!(everything(&journal).len() as u64, 1 + round, "reading works, nothing is lost");
+        disk.make_room();
+        put(&journal, term, head, 4096);
+    }
+    let written = everything(&journal);
+    drop(journal);
+    assert_eq!(everything(&open(disk.path())), written);
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start_can_be_used_later() {
+    let Some(disk) = Disk::mount("2m") else { return };
+    disk.fill();
+    let error = refused(SqliteJournal::open(disk.path(), now));
+    assert!(error.is_retryable(), "{error:?}");
+    disk.make_room();
+    let journal = open(disk.path());
+    put(&journal, win(&journal).term, 0, 1);
+}
+
+#[test]
+fn a_campaign_without_room_leaves_the_lock_free() {
+    let Some(disk) = Disk::mount("2m") else { return };
+    let (journal, rival) = (open(disk.path()), open(disk.path()));
+    let term = win(&journal).term;
+    assert_eq!(wait(journal.resign(term)), Ok(()));
+    disk.fill();
+    let error = super::crew::campaign(&journal, "alpha");
+    assert!(matches!(error, Err(JournalError::Full { .. })), "{error:?}");
+    disk.make_room();
+    assert!(win(&rival).term > term);
+}

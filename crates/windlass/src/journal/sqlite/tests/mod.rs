@@ -1,0 +1,8 @@
+//! What the journal in SQLite promises beyond the conformance suite: what happens to its files and its process.
+
+mod basics;
+mod crew;
+mod faults;
+mod foreign;
+mod groups;
+mod processes;

@@ -1,0 +1,112 @@
+//! Other processes: one that leads, and one that is killed while it writes.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use windlass_core::id::Term;
+
+use super::crew::{FOLDER, Mate, ROLE, batch, campaign, everything, folder, open, wait, win};
+use crate::journal::{Campaign, Journal};
+
+/// What the tests below start this executable as; by itself it is nothing.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test that starts this process set them")]
+fn child() {
+    let (Ok(role), Ok(folder)) = (std::env::var(ROLE), std::env::var(FOLDER)) else { return };
+    match role.as_str() {
+        "lead" => lead(Path::new(&folder)),
+        "write" => write(Path::new(&folder)),
+        other => panic!("no role `{other}`"),
+    }
+}
+
+/// Leads until its input ends.
+fn lead(folder: &Path) {
+    let journal = open(folder);
+    say("leads", win(&journal).term.0);
+    drop(io::stdin().read(&mut [0]));
+}
+
+/// Appends for ever, four batches in flight, and says each position that was acknowledged.
+fn write(folder: &Path) {
+    let journal = open(folder);
+    let leadership = win(&journal);
+    say("leads", leadership.term.0);
+    let mut head = leadership.head.0;
+    loop {
+        let promises = [1, 7, 40, 3].map(|events| {
+            let append = batch(leadership.term, head, events);
+            head += events;
+            journal.append(append)
+        });
+        for promise in promises {
+            say("acked", wait(promise).expect("nobody else leads").0);
+        }
+    }
+}
+
+/// In one write, with an end: half a line is not taken for a whole one. The harness prints to the same line.
+fn say(word: &str, number: u64) {
+    let mut out = io::stdout().lock();
+    out.write_all(format!("\n{word} {number}.\n").as_bytes()).expect("the test that asked listens");
+    out.flush().expect("the test that asked listens");
+}
+
+#[test]
+fn another_process_that_leads_is_named() {
+    let folder = folder();
+    let mut mate = Mate::start("lead", folder.path());
+    assert_eq!(mate.hears("leads"), Some(1));
+    let journal = open(folder.path());
+    let led = Campaign::LedBy {
+        node: "alpha".to_owned(),
+        pid: Some(mate.child.id()),
+        address: Some("alpha:1".to_owned()),
+    };
+    assert_eq!(campaign(&journal, "beta"), Ok(led));
+    drop(mate.child.stdin.take());
+    assert!(mate.child.wait().unwrap().success());
+    assert_eq!(win(&journal).term, Term(2));
+}
+
+#[test]
+fn a_leader_that_is_killed_leads_no_more() {
+    let folder = folder();
+    let mut mate = Mate::start("lead", folder.path());
+    assert_eq!(mate.hears("leads"), Some(1));
+    let journal = open(folder.path());
+    mate.kill();
+    mate.child.wait().unwrap();
+    assert_eq!(win(&journal).term, Term(2));
+}
+
+/// Kills a process that writes, at moments that differ in how far it got, again and again on one journal.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long the tests may take is said from outside")]
+fn what_was_acknowledged_survives_kills() {
+    let rounds = if std::env::var("WINDLASS_DEEP").is_ok() { 100 } else { 20 };
+    let folder = folder();
+    let (mut term, mut chance) = (Term(0), 1_u64);
+    let mut acknowledged = Vec::new();
+    for round in 0..rounds {
+        chance =
+            chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut mate = Mate::start("write", folder.path());
+        let heard = usize::try_from((chance >> 33) % 60).unwrap();
+        // Zero: it is killed while it starts.
+        acknowledged.extend((0..heard).map_while(|_| mate.hears("acked")));
+        mate.kill();
+        acknowledged.extend(std::iter::from_fn(|| mate.hears("acked")));
+        mate.child.wait().unwrap();
+        let journal = open(folder.path());
+        let written = everything(&journal);
+        for position in &acknowledged {
+            let there = written.binary_search_by_key(position, |stored| stored.position.0);
+            assert!(there.is_ok(), "round {round}: {position} was acknowledged and is lost");
+        }
+        let next = win(&journal).term;
+        assert!(next > term, "round {round}: {next} follows {term}");
+        term = next;
+    }
+    assert!(acknowledged.len() > rounds * 10, "{} batches are too few", acknowledged.len());
+}

@@ -1,0 +1,288 @@
+//! The one thread that writes.
+//!
+//! It takes all requests that wait and writes their batches in one transaction: while the disk is busy with a commit
+//! the next group gathers, so a slow disk makes larger groups and nothing waits for a timer.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use windlass_core::id::Term;
+use windlass_core::time::Time;
+
+use super::desk::{Answer, WAITING_MAX, tell};
+use super::lead_file::LeadFile;
+use super::reader::{Key, head, to_sql};
+use super::{failure, statement};
+use crate::journal::{
+    Append, BatchId, Campaign, Candidate, JournalError, Leadership, Now, Position, encode,
+};
+
+#[derive(Debug)]
+pub(super) enum Request {
+    Campaign { candidate: Candidate, answer: Answer<Campaign> },
+    Renew { term: Term, answer: Answer<()> },
+    Resign { term: Term, answer: Answer<()> },
+    Append { batch: Batch, answer: Answer<Position> },
+}
+
+/// A batch in the bytes that are written: its caller encodes it, so that the writer has only SQLite to wait for.
+#[derive(Debug)]
+pub(super) struct Batch {
+    term: Term,
+    after: Position,
+    position: Position,
+    name: BatchId,
+    events: Vec<u8>,
+}
+
+impl Batch {
+    pub(super) fn of(append: &Append) -> Self {
+        let Append { term, after, batch, ref events } = *append;
+        assert!(!events.is_empty(), "a batch has events");
+        let position = Position(after.0 + events.len() as u64);
+        Self { term, after, position, name: batch, events: encode(events) }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) connection: Connection,
+    pub(super) folder: PathBuf,
+    pub(super) place: String,
+    pub(super) now: Now,
+    pub(super) lead: Option<Lead>,
+}
+
+/// The term that this process won, for as long as it has the lock.
+#[derive(Debug)]
+pub(super) struct Lead {
+    term: Term,
+    _lock: LeadFile,
+}
+
+/// The row of the leader.
+struct Leader {
+    term: Term,
+    node: String,
+    pid: Option<u32>,
+    address: Option<String>,
+}
+
+/// What came of asking for the lock. A lock in here is let go if the transaction around it fails.
+enum Asked {
+    Won(Lead, Position),
+    Taken(Option<Leader>),
+    Failed(io::Error),
+}
+
+type Group = Vec<(Batch, Answer<Position>)>;
+
+impl Writer {
+    /// Serves until the desk is closed, then leaves the journal in its one file.
+    #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
+    pub(super) fn run(mut self, requests: Receiver<Request>) {
+        while let Ok(first) = requests.recv() {
+            let mut group = Group::new();
+            for request in [first].into_iter().chain(requests.try_iter().take(WAITING_MAX)) {
+                self.serve(request, &mut group);
+            }
+            self.write(group);
+        }
+        self.close();
+    }
+
+    /// Batches join the group; any other request is served in its turn, behind the batches before it.
+    fn serve(&mut self, request: Request, group: &mut Group) {
+        if !matches!(request, Request::Append { .. }) {
+            self.write(std::mem::take(group));
+        }
+        match request {
+            Request::Append { batch, answer } => group.push((batch, answer)),
+            Request::Campaign { candidate, answer } => tell(answer, self.campaign(&candidate)),
+            Request::Renew { term, answer } => tell(answer, self.renew(term)),
+            Request::Resign { term, answer } => {
+                self.resign(term);
+                tell(answer, Ok(()));
+            }
+        }
+    }
+
+    /// Writes a group, and tells each batch when the group is durable. If SQLite fails anywhere, nothing of it was
+    /// written and each is told so, also those that were refused: they may have been judged by what is not there.
+    fn write(&mut self, group: Group) {
+        if group.is_empty() {
+            return;
+        }
+        match self.commit(&group) {
+            Ok(verdicts) => group.into_iter().zip(verdicts).for_each(|((_, a), v)| tell(a, v)),
+            Err(error) => group.into_iter().for_each(|(_, a)| tell(a, Err(error.clone()))),
+        }
+    }
+
+    fn commit(
+        &mut self,
+        group: &Group,
+    ) -> Result<Vec<Result<Position, JournalError>>, JournalError> {
+        let won = self.lead.as_ref().map(|lead| lead.term);
+        self.transaction(|transaction| {
+            let current = leader(transaction)?.map_or(Term(0), |leader| leader.term);
+            let mut head = head(transaction)?;
+            let mut verdicts = Vec::with_capacity(group.len());
+            for (batch, _) in group {
+                let leads = batch.term == current && won == Some(current);
+                verdicts.push(if leads {
+                    append(transaction, batch, &mut head)?
+                } else {
+                    Err(JournalError::Stale { term: batch.term, current })
+                });
+            }
+            Ok(verdicts)
+        })
+    }
+
+    /// The lock on the file decides, and it is asked for inside the transaction that takes the term: whoever finds it
+    /// taken there finds the name of who has it, too.
+    fn campaign(&mut self, candidate: &Candidate) -> Result<Campaign, JournalError> {
+        if let Some(lead) = &self.lead
+            && self.current()? != lead.term
+        {
+            // Another process won although this one has the lock: somebody deleted the file. It is worth nothing now.
+            self.lead = None;
+        }
+        let (folder, now) = (self.folder.clone(), (self.now)());
+        let asked = self.transaction(|transaction| {
+            Ok(match LeadFile::take(&folder) {
+                Ok(None) => Asked::Taken(leader(transaction)?),
+                Err(error) => Asked::Failed(error),
+                Ok(Some(lock)) => {
+                    let term = take_term(transaction, candidate, now)?;
+                    Asked::Won(Lead { term, _lock: lock }, head(transaction)?)
+                }
+            })
+        })?;
+        match asked {
+            Asked::Won(lead, head) => {
+                let term = lead.term;
+                self.lead = Some(lead);
+                Ok(Campaign::Won(Leadership { term, head, now, generation: 0, expires: false }))
+            }
+            Asked::Taken(Some(Leader { node, pid, address, .. })) => {
+                Ok(Campaign::LedBy { node, pid, address })
+            }
+            // Whoever had it could not commit its first term, and is about to let go.
+            Asked::Taken(None) => {
+                Err(failure::unavailable(&self.place, "its lock is taken by nobody yet"))
+            }
+            Asked::Failed(error) => Err(failure::of_io(&self.place, &error)),
+        }
+    }
+
+    fn renew(&self, term: Term) -> Result<(), JournalError> {
+        let current = self.current()?;
+        let won = self.lead.as_ref().is_some_and(|lead| lead.term == term);
+        if won && term == current { Ok(()) } else { Err(JournalError::Stale { term, current }) }
+    }
+
+    fn resign(&mut self, term: Term) {
+        drop(self.lead.take_if(|lead| lead.term == term));
+    }
+
+    fn current(&self) -> Result<Term, JournalError> {
+        let row = leader(&self.connection).map_err(|error| self.failure(&error))?;
+        Ok(row.map_or(Term(0), |leader| leader.term))
+    }
+
+    /// Does `work` and commits it. If either fails, nothing of it is left.
+    fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, JournalError> {
+        transact(&mut self.connection, work).map_err(|error| self.failure(&error))
+    }
+
+    fn failure(&self, error: &rusqlite::Error) -> JournalError {
+        failure::of_sqlite(&self.place, error)
+    }
+
+    /// Brings the WAL into the file. Nothing rests on it: what is in the WAL is durable too, and the next who opens the
+    /// journal finds it there. So a reader of another process that is in the way is not waited for.
+    fn close(self) {
+        drop(self.connection.busy_timeout(Duration::ZERO));
+        drop(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())));
+        drop(self.connection.close());
+        drop(self.lead);
+    }
+}
+
+fn transact<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    if !connection.is_autocommit() {
+        // The roll-back of an earlier failure failed itself. It is repeated until it works.
+        connection.execute_batch("ROLLBACK")?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = work(&transaction)?;
+    transaction.commit()?;
+    Ok(done)
+}
+
+fn append(
+    transaction: &Transaction<'_>,
+    batch: &Batch,
+    head: &mut Position,
+) -> rusqlite::Result<Result<Position, JournalError>> {
+    if batch.after != *head {
+        let gap = JournalError::Gap { after: batch.after, head: *head };
+        return Ok(is_there(transaction, batch)?.then_some(batch.position).ok_or(gap));
+    }
+    transaction.prepare_cached(statement::WRITE_BATCH)?.execute(params![
+        to_sql(batch.position.0),
+        to_sql(batch.after.0 + 1),
+        to_sql(batch.term.0),
+        batch.name.0.cast_signed(),
+        batch.events,
+    ])?;
+    *head = batch.position;
+    Ok(Ok(batch.position))
+}
+
+/// Whether the batch was written before: its caller did not hear of it and repeats it.
+fn is_there(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<bool> {
+    let mut next = transaction.prepare_cached(statement::NEXT_BATCH)?;
+    let found = next.query_row([to_sql(batch.after.0)], Key::of).optional()?;
+    Ok(found.is_some_and(|found| {
+        found.first == batch.after.0 + 1
+            && found.position == batch.position.0
+            && found.term == batch.term
+            && found.batch == batch.name
+    }))
+}
+
+fn take_term(
+    transaction: &Transaction<'_>,
+    candidate: &Candidate,
+    now: Time,
+) -> rusqlite::Result<Term> {
+    let Candidate { node, address } = candidate;
+    let row = params![node, std::process::id(), address, to_sql(now.as_millis())];
+    let mut take = transaction.prepare_cached(statement::TAKE_TERM)?;
+    take.query_row(row, |row| row.get::<_, i64>(0)).map(|term| Term(term.cast_unsigned()))
+}
+
+fn leader(connection: &Connection) -> rusqlite::Result<Option<Leader>> {
+    let mut statement = connection.prepare_cached(statement::LEADER)?;
+    let read = statement.query_row((), |row| {
+        Ok(Leader {
+            term: Term(row.get::<_, i64>("term")?.cast_unsigned()),
+            node: row.get("node")?,
+            pid: row.get("pid")?,
+            address: row.get("address")?,
+        })
+    });
+    read.optional()
+}

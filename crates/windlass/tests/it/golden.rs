@@ -1,0 +1,95 @@
+//! A journal of each release reads and means the same for ever.
+//!
+//! A file holds batches, each as its length in four bytes (the lowest first) and what [`encode`] made of it. The text
+//! beside a `.journal` is the state that follows, the text beside `.events` is what they say. None is ever changed. A
+//! new release adds its own: with `WINDLASS_GOLDEN` set, files that are not there are written.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use windlass::conformance::{History, KINDS, fold, history, kind, specimens};
+use windlass::journal::{Recorded, decode, encode};
+
+#[test]
+fn the_journal_of_0_1_gives_the_state_that_it_gave_then() {
+    write_if_wanted("0.1");
+    let batches = read("0.1.journal");
+    let found: BTreeSet<_> = batches.iter().flatten().map(|it| kind(&it.event)).collect();
+    // Those that there were when it was written.
+    assert_eq!(found.len(), 21, "{found:?}");
+    let engine = fold(batches.iter().map(Vec::as_slice)).expect("it was a real history");
+    let state = fs::read_to_string(path("0.1.txt")).expect("the text is beside the journal");
+    assert_eq!(engine.snapshot(), state);
+    assert_eq!(engine.check(), []);
+}
+
+/// The history cannot have everything that an event can say; the specimens do.
+#[test]
+fn the_events_of_0_1_say_what_they_said_then() {
+    write_if_wanted("0.1");
+    let said: String = read("0.1.events").iter().flatten().map(line).collect();
+    let then = fs::read_to_string(path("0.1.events.txt")).expect("the text is beside the events");
+    for (now, then) in said.lines().zip(then.lines()) {
+        assert_eq!(now, then);
+    }
+    assert_eq!(said.lines().count(), then.lines().count());
+}
+
+/// What is written today is what was written then. When the codec gets a version this goes to the journal of that
+/// release: older bytes must be read for ever, but not written.
+#[test]
+fn the_bytes_have_not_changed_since() {
+    for name in ["0.1.journal", "0.1.events"] {
+        let bytes = fs::read(path(name)).expect("it is committed");
+        let again: Vec<u8> = read(name).iter().flat_map(|batch| framed(batch)).collect();
+        assert!(bytes == again, "{name}: the same events are written as other bytes than before");
+    }
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn read(name: &str) -> Vec<Vec<Recorded>> {
+    let bytes = fs::read(path(name)).expect("the golden journal is committed");
+    let mut rest = bytes.as_slice();
+    let mut batches = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let length = u32::from_le_bytes(*length) as usize;
+        let (batch, behind) = behind.split_at_checked(length).expect("the file is whole");
+        batches.push(decode(batch).expect("a batch of this release can be read"));
+        rest = behind;
+    }
+    assert_eq!(rest.len(), 0, "bytes behind the last batch");
+    batches
+}
+
+fn line(recorded: &Recorded) -> String {
+    format!("{} {:?}\n", recorded.at, recorded.event)
+}
+
+fn framed(batch: &[Recorded]) -> Vec<u8> {
+    let bytes = encode(batch);
+    let length = u32::try_from(bytes.len()).expect("a batch is far smaller");
+    [&length.to_le_bytes()[..], &bytes].concat()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a switch of this test, not of the program")]
+fn write_if_wanted(release: &str) {
+    let journal = path(&format!("{release}.journal"));
+    if journal.exists() || std::env::var_os("WINDLASS_GOLDEN").is_none() {
+        return;
+    }
+    let History { batches, state } = history();
+    let kinds: BTreeSet<_> = batches.iter().flatten().map(|it| kind(&it.event)).collect();
+    assert_eq!(kinds.len(), KINDS, "a golden journal has every kind of event");
+    let bytes: Vec<u8> = batches.iter().flat_map(|batch| framed(batch)).collect();
+    fs::create_dir_all(path("")).expect("the folder can be made");
+    fs::write(journal, bytes).expect("the journal can be written");
+    fs::write(path(&format!("{release}.txt")), state).expect("the state can be written");
+    let events = specimens();
+    fs::write(path(&format!("{release}.events")), framed(&events)).expect("so can events");
+    let said: String = events.iter().map(line).collect();
+    fs::write(path(&format!("{release}.events.txt")), said).expect("and their text");
+}
