@@ -7,15 +7,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_core::engine::{Config, Decision, Engine, Event, Request, Submit};
-use windlass_core::id::{Incarnation, RunId, Seq, Term, WorkerId};
-use windlass_core::outcome::{Outcome, RunStatus};
+use windlass_core::id::{RunId, Term};
+use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
-use windlass_core::requirement::Labels;
-use windlass_core::session::{Exchange, Finished, Grant, Home, Register, Reply};
 use windlass_core::time::{Span, Time};
 
-/// The run that is measured.
-const RUN: RunId = RunId(1);
+use crate::hand::{self, Hand};
+
+/// The run that is measured. A real id: what it takes in a journal counts.
+pub(crate) const RUN: RunId = RunId::new(BEGINNING.as_millis(), 5);
+
+/// When everything begins.
+pub(crate) const BEGINNING: Time = Time::from_millis(1_790_000_000_000);
 
 /// What a fleet consists of.
 #[derive(Clone, Debug)]
@@ -36,16 +39,6 @@ impl Crew {
     pub(crate) fn of(labels: Vec<Vec<String>>, slots: u32) -> Self {
         Self { labels, slots }
     }
-}
-
-/// A worker's side of its session.
-#[derive(Debug)]
-struct Hand {
-    seq: u64,
-    seen: Seq,
-    /// Whether its exchange is open at the engine.
-    parked: bool,
-    grants: Vec<Grant>,
 }
 
 /// An engine and its workers.
@@ -82,7 +75,7 @@ impl Fleet {
             engine: Engine::new(Config::default()),
             hands: Vec::new(),
             slots: crew.slots,
-            now: Time::from_millis(1_790_000_000_000),
+            now: BEGINNING,
             exchanges: 0,
             watch,
         };
@@ -99,17 +92,10 @@ impl Fleet {
     }
 
     fn join(&mut self, labels: &[String]) {
-        let at = self.hands.len();
-        self.hands.push(Hand { seq: 0, seen: Seq(0), parked: false, grants: Vec::new() });
-        self.decide(Request::Register(Register {
-            worker: worker_id(at),
-            name: format!("worker{at}").into(),
-            incarnation: Incarnation(1),
-            labels: Labels::new(labels),
-            slots: self.slots,
-            home: Home::Apart,
-            spooled: Vec::new(),
-        }));
+        let hand = Hand::new(self.hands.len(), self.slots);
+        let register = hand.register(labels);
+        self.hands.push(hand);
+        self.decide(Request::Register(register));
     }
 
     /// Hands the engine a plan to run.
@@ -129,7 +115,7 @@ impl Fleet {
             self.now = self.now + Span::millis(1);
             let mut idle = true;
             for at in 0..self.hands.len() {
-                if !self.hands[at].parked {
+                if !self.hands[at].waits {
                     self.exchange(at);
                     idle = false;
                 }
@@ -153,24 +139,7 @@ impl Fleet {
     }
 
     fn exchange(&mut self, at: usize) {
-        let hand = &mut self.hands[at];
-        hand.seq += 1;
-        hand.parked = true;
-        let ended = |grant: Grant| Finished {
-            lease: grant.lease,
-            outcome: Outcome::exit(0),
-            ran: Some(Span::millis(1)),
-        };
-        let exchange = Exchange {
-            worker: worker_id(at),
-            incarnation: Incarnation(1),
-            seq: Seq(hand.seq),
-            seen: hand.seen,
-            term: Term(1),
-            finished: std::mem::take(&mut hand.grants).into_iter().map(ended).collect(),
-            in_flight: Vec::new(),
-            want: self.slots,
-        };
+        let exchange = self.hands[at].exchange();
         self.exchanges += 1;
         self.decide(Request::Exchange(exchange));
     }
@@ -184,16 +153,8 @@ impl Fleet {
             (Watch::Nothing | Watch::Longest(_), _) => {}
         }
         for reply in replies {
-            self.deliver(reply);
+            hand::deliver(&mut self.hands, reply);
         }
-    }
-
-    fn deliver(&mut self, reply: Reply) {
-        let at = usize::try_from(reply.worker.0 - 1).expect("workers are few");
-        let hand = &mut self.hands[at];
-        let body = reply.body.expect("no worker of the benchmark is refused");
-        (hand.parked, hand.seen) = (false, reply.seq);
-        hand.grants = body.grants;
     }
 }
 
@@ -229,10 +190,6 @@ pub(crate) fn replay(events: &[(Time, Event)]) -> Engine {
 
 fn is_done(engine: &Engine) -> bool {
     engine.run_status(RUN) == Some(RunStatus::Succeeded)
-}
-
-fn worker_id(at: usize) -> WorkerId {
-    WorkerId(at as u64 + 1)
 }
 
 /// The clock of the benchmark.

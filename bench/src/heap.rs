@@ -1,7 +1,8 @@
 //! An allocator that counts: exact bytes that live on the heap, without asking the system.
 //!
 //! It counts what was asked for, not what the allocator adds to it. The counters are plain loads and stores, so that
-//! counting costs the timed rows next to nothing; they are exact because the benchmark has one thread.
+//! counting costs the timed rows next to nothing; they are exact while the benchmark has one thread, so memory is
+//! measured before a journal brings others.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::AtomicUsize;

@@ -2,17 +2,23 @@
 //!
 //! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
+//! `windlass-bench journal` prints what the table says about the journal.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
+mod disk;
 mod fleet;
 mod floors;
+mod hand;
 mod heap;
+mod journal;
+mod led;
 mod measure;
 mod plans;
 mod table;
 
 use cases::{Case, REPEATS, STEPS};
+use disk::Scratch;
 use floors::{Bare, COPIED};
 use measure::{Times, repeat};
 use table::{Row, Target};
@@ -22,10 +28,15 @@ const TURNS: u32 = 1_000_000;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let cases = cases::all();
+    let scratch = Scratch::new();
     match args.first().map(String::as_str) {
-        Some("only" | "only-replay") => only(&cases, &args),
-        Some(_) | None => print!("{}", table::render(&measure_all(&cases))),
+        Some("only" | "only-replay") => only(&cases::all(), &args),
+        Some("journal") => {
+            let mut rows = disk::floors(&scratch);
+            rows.extend(measure_journal(&scratch));
+            print!("{}", table::render(&rows));
+        }
+        Some(_) | None => print!("{}", table::render(&measure_all(&cases::all(), &scratch))),
     }
 }
 
@@ -44,7 +55,7 @@ fn only(cases: &[Case], args: &[String]) {
     }
 }
 
-fn measure_all(cases: &[Case]) -> Vec<Row> {
+fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     let layered = cases.iter().find(|case| case.name == "layered");
     let bare = Bare::of(&layered.expect("there is a layered case").plan);
     let counters = repeat(REPEATS, || (), |()| assert_eq!(bare.drain(), STEPS));
@@ -54,6 +65,7 @@ fn measure_all(cases: &[Case]) -> Vec<Row> {
         floor_row("BTreeMap insert + remove", map_floor(), f64::from(TURNS), "pairs/s"),
         floor_row("memory copy", copy_floor(), f64::from(COPIED) / 1e9, "GB/s"),
     ];
+    rows.extend(disk::floors(scratch));
     for case in cases {
         let target = match case.name {
             "fan-out" => Target::AtLeast(1_000_000.0),
@@ -64,6 +76,16 @@ fn measure_all(cases: &[Case]) -> Vec<Row> {
     rows.extend(cases::growth());
     rows.extend(cases::memory());
     rows.extend(cases.iter().map(Case::replay));
+    rows.extend(measure_journal(scratch));
+    rows
+}
+
+fn measure_journal(scratch: &Scratch) -> Vec<Row> {
+    let mut rows = journal::rows(scratch);
+    rows.push(led::durable(scratch, 1, Target::AtLeast(100_000.0)));
+    rows.push(led::durable(scratch, 2, Target::None));
+    rows.push(led::cold_start(scratch, "fan-out", plans::fan_out));
+    rows.push(led::cold_start(scratch, "layered", plans::layered));
     rows
 }
 

@@ -12,6 +12,17 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    /// The best and the median of so long each.
+    pub(crate) fn of(mut took: Vec<Duration>) -> Self {
+        took.sort_unstable();
+        Self { best: took[0], median: took[took.len() / 2] }
+    }
+
+    /// In microseconds: the best and the median.
+    pub(crate) fn micros(self) -> (f64, f64) {
+        self.nanos_each(1e3)
+    }
+
     /// How many per second, if each repetition did `count`: the best and the median.
     pub(crate) fn per_second(self, count: f64) -> (f64, f64) {
         let rate = |took: Duration| count / took.as_secs_f64();
@@ -40,6 +51,12 @@ pub(crate) fn repeat<S, T>(
         took.push(began.elapsed());
         drop(end);
     }
-    took.sort_unstable();
-    Times { best: took[0], median: took[times / 2] }
+    Times::of(took)
+}
+
+/// How long it took at most in so many of a hundred cases.
+pub(crate) fn percentile(took: &[Duration], percent: usize) -> Duration {
+    let mut sorted = took.to_vec();
+    sorted.sort_unstable();
+    sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)]
 }

@@ -56,6 +56,20 @@ pub enum Output {
 }
 
 impl Output {
+    /// Bytes that travel with it.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Inline(text) => text.len(),
+            Self::Digest { hash, .. } => hash.len(),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Whether it is small enough to be kept, or goes by digest.
     pub fn fits(&self) -> bool {
         match self {

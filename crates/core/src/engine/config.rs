@@ -67,5 +67,8 @@ pub const UNHEARD_MAX: u16 = 8;
 /// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.
 pub(super) const BRAKE_WORKERS: usize = 5;
 
-/// While the brake is on, one worker is given up in each such span.
+/// While the brake is on, a share of the late workers is given up in each such span.
 pub(super) const BRAKE_PACE: Span = Span::secs(1);
+
+/// The share: a thirtieth, so that even a fleet is given up within minutes if it does not come back.
+pub(super) const BRAKE_STEPS: u32 = 30;

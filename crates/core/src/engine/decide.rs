@@ -6,7 +6,7 @@ use super::state::Engine;
 use super::timer::Timer;
 use crate::id::{Fence, Incarnation, Term, WorkerId};
 use crate::session::{Refusal, Reply, ReplyBody};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// What a decision gathers while it is being made.
 pub(super) struct Out {
@@ -91,6 +91,17 @@ impl Engine {
     fn lead(&mut self, out: &mut Out, led: Event, term: Term) -> Answer {
         if term <= self.term {
             return Answer::Denied(Denial::StaleTerm { asked: term, known: self.term });
+        }
+        let Event::Led { ttl, generation, .. } = led else { return Answer::Done };
+        if generation < self.generation {
+            return Answer::Denied(Denial::StaleGeneration {
+                asked: generation,
+                known: self.generation,
+            });
+        }
+        let interval = self.config.interval.unwrap_or_else(|| ttl.part(3));
+        if interval == Span::ZERO || ttl < interval.times(2) {
+            return Answer::Denied(Denial::BadTiming { ttl, interval });
         }
         self.emit(out, led);
         Answer::Done

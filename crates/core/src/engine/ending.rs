@@ -12,7 +12,17 @@ use crate::time::Span;
 
 impl Engine {
     /// Ends a lease.
-    pub(super) fn end(&mut self, out: &mut Out, lease_ix: u32, outcome: Outcome, ended: EndedAs) {
+    pub(super) fn end(
+        &mut self,
+        out: &mut Out,
+        lease_ix: u32,
+        mut outcome: Outcome,
+        ended: EndedAs,
+    ) {
+        // What is known to have started cannot be handed back as if it had not.
+        if outcome.kind == OutcomeKind::Released && self.leases[lease_ix].started_at.is_some() {
+            outcome.kind = OutcomeKind::Lost;
+        }
         let next = self.next(out, lease_ix, &outcome, ended);
         let lease = &self.leases[lease_ix];
         let (run, step, fence) = (self.runs[lease.run].id, lease.step, lease.fence);

@@ -1,15 +1,17 @@
 //! One round trip of a worker: what it reports is judged, what it holds is renewed, what it wants is granted.
 
+use std::collections::BTreeSet;
+
 use super::decide::Out;
 use super::event::{EndedAs, Event};
 use super::grant::Reach;
 use super::request::Answer;
-use super::run::Spent;
+use super::run::{Spent, SpentLease, StepState};
 use super::state::Engine;
 use super::timer::Timer;
 use super::worker::WorkerStatus;
-use crate::id::{Fence, Seq};
-use crate::outcome::{Outcome, OutcomeKind};
+use crate::id::{Fence, Seq, WorkerId};
+use crate::outcome::{Outcome, OutcomeKind, Output};
 use crate::planted::Bug;
 use crate::session::{
     Arrival, Exchange, Finished, InFlight, LeaseRef, Phase, Refusal, ReplyBody, Stop, StopHow,
@@ -24,6 +26,18 @@ struct Draft {
     /// would be dropped: the worker may have processed the first, which this leader or an earlier one gave.
     is_first: bool,
     body: ReplyBody,
+}
+
+/// What is known of a lease that is not open.
+enum KnownEnd {
+    /// Its holder's outcome was accepted.
+    Accepted,
+    /// It was given up while this worker held it, and nothing came since.
+    GivenUp(WorkerId),
+    /// Its run is not here any more.
+    Sealed,
+    /// Nothing that matters.
+    Unknown,
 }
 
 impl Engine {
@@ -85,6 +99,9 @@ impl Engine {
         if it.status == WorkerStatus::Ended {
             return Err(Refusal::Ended);
         }
+        if let (WorkerStatus::Lost, Some(by)) = (it.status, self.namesake(&it.name, it.id)) {
+            return Err(Refusal::NameTaken { name: it.name.clone(), by });
+        }
         Ok(worker)
     }
 
@@ -98,19 +115,23 @@ impl Engine {
 
     /// Judges, renews and resends, and says so in the reply.
     fn take_in(&mut self, out: &mut Out, worker: u32, exchange: &Exchange, draft: &mut Draft) {
-        for finished in &exchange.finished {
+        // What has no verdict is listed again: a decision need not hold more than it may.
+        for finished in exchange.finished.iter().take(self.config.batch_max) {
             let verdict = self.judge(out, worker, finished);
             draft.body.verdicts.push((finished.lease.fence, verdict));
         }
-        let listed =
-            |fence: Fence| exchange.in_flight.iter().any(|lease| lease.lease.fence == fence);
-        self.workers[worker].told.retain(|fence, _| listed(*fence));
+        if !self.workers[worker].told.is_empty() {
+            let listed = exchange.in_flight.iter().map(|listed| listed.lease.fence);
+            let listed: BTreeSet<Fence> = listed.collect();
+            self.workers[worker].told.retain(|fence, _| listed.contains(fence));
+        }
         for listed in &exchange.in_flight {
             self.present(out, worker, listed, draft);
         }
         self.review(out, worker, draft);
         if draft.is_first {
-            let told = draft.body.stops.iter().map(|stop| (stop.fence, (stop.how, draft.seq)));
+            let told = draft.body.stops.iter();
+            let told = told.map(|stop| (stop.fence, ((stop.how, stop.why), draft.seq)));
             self.workers[worker].told.extend(told);
         }
     }
@@ -131,31 +152,53 @@ impl Engine {
             self.end(out, lease, outcome, EndedAs::Reported);
             return Verdict::Accepted;
         }
-        let known = self.run_ids.get(&at.run).map(|run| &self.runs[*run]);
         let forgets = self.config.bugs.on(Bug::ReplyCacheLost) && self.led_at > self.now - self.ttl;
-        let is_end = known.is_some_and(|run| {
-            let step = run.steps.get(at.step.0 as usize);
-            step.is_some_and(|step| step.fence == at.fence && step.status.is_terminal())
-        });
-        match known.and_then(|run| run.spent.get(&at.fence)) {
-            Some(Spent::Reported) if !forgets => Verdict::Accepted,
-            None if is_end && !forgets => Verdict::Accepted,
-            Some(Spent::Reported | Spent::Late) => Verdict::Stale,
-            // A run that is not here was sealed; what is unknown of a run that is here was never granted.
-            None if known.is_some() => Verdict::Stale,
-            Some(Spent::GivenUp) | None => {
+        match self.known_end(at) {
+            KnownEnd::Accepted if !forgets => Verdict::Accepted,
+            KnownEnd::GivenUp(holder) if holder == self.workers[worker].id => {
                 self.keep_late(out, finished);
+                Verdict::Stale
+            }
+            // A run that is not here was sealed; a fence that was never handed out is nobody's.
+            KnownEnd::Sealed if at.fence.count() <= self.fences => {
+                self.keep_late(out, finished);
+                Verdict::Stale
+            }
+            KnownEnd::Accepted | KnownEnd::GivenUp(_) | KnownEnd::Sealed | KnownEnd::Unknown => {
                 Verdict::Stale
             }
         }
     }
 
+    /// What is known of a lease that is not open.
+    fn known_end(&self, at: LeaseRef) -> KnownEnd {
+        let Some(run) = self.run_ids.get(&at.run).map(|run| &self.runs[*run]) else {
+            return KnownEnd::Sealed;
+        };
+        match run.spent.get(&at.fence).filter(|spent| spent.step == at.step) {
+            Some(SpentLease { how: Spent::Reported, .. }) => return KnownEnd::Accepted,
+            Some(SpentLease { how: Spent::GivenUp, holder, .. }) => {
+                return KnownEnd::GivenUp(*holder);
+            }
+            Some(SpentLease { how: Spent::Late, .. }) => return KnownEnd::Unknown,
+            None => {}
+        }
+        let step = run.steps.get(at.step.0 as usize);
+        let ended = |step: &StepState| step.fence == at.fence && step.status.is_terminal();
+        let ever = at.fence != Fence::default();
+        if ever && step.is_some_and(ended) { KnownEnd::Accepted } else { KnownEnd::Unknown }
+    }
+
     fn keep_late(&mut self, out: &mut Out, finished: &Finished) {
         let LeaseRef { run, step, fence, .. } = finished.lease;
-        if finished.outcome.kind != OutcomeKind::Released {
-            let outcome = finished.outcome.clone();
-            self.emit(out, Event::LateOutcome { run, step, fence, outcome });
+        if finished.outcome.kind == OutcomeKind::Released {
+            return;
         }
+        let mut outcome = finished.outcome.clone();
+        if !outcome.output.fits() {
+            outcome.output = Output::None;
+        }
+        self.emit(out, Event::LateOutcome { run, step, fence, outcome });
     }
 
     fn acceptable(&self, worker: u32, finished: &Finished) -> Option<u32> {
@@ -200,7 +243,8 @@ impl Engine {
     fn tell_stop(&self, worker: u32, stop: Stop, body: &mut ReplyBody) {
         let it = &self.workers[worker];
         let told = it.told.get(&stop.fence);
-        if !told.is_some_and(|(how, at)| *how >= stop.how && *at <= it.peer.seen()) {
+        let order = (stop.how, stop.why);
+        if !told.is_some_and(|(before, at)| *before >= order && *at <= it.peer.seen()) {
             body.stops.push(stop);
         }
     }
@@ -252,7 +296,8 @@ impl Engine {
         let it = &mut self.workers[worker];
         let (id, incarnation) = (it.id, it.incarnation);
         let Some(seq) = it.peer.unpark() else { return };
-        it.told.extend(body.stops.iter().map(|stop| (stop.fence, (stop.how, seq))));
+        let told = body.stops.iter().map(|stop| (stop.fence, ((stop.how, stop.why), seq)));
+        it.told.extend(told);
         self.parked.remove(&worker);
         self.timers.clear(self.workers[worker].park_until, Timer::Parked(worker));
         body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
@@ -277,7 +322,8 @@ impl Engine {
         let take_back: Vec<Fence> =
             leases.iter().filter(back).map(|lease| self.leases[*lease].fence).collect();
         let told = |stop: &Stop| {
-            self.workers[worker].told.get(&stop.fence).is_some_and(|(how, _)| *how >= stop.how)
+            let before = self.workers[worker].told.get(&stop.fence);
+            before.is_some_and(|(before, _)| *before >= (stop.how, stop.why))
         };
         let stops = leases
             .iter()

@@ -169,7 +169,8 @@ impl Engine {
 
     /// A step that should run elsewhere has got its lease or its end: it leaves the lane that was its own.
     pub(super) fn leave_own_lane(&mut self, run_ix: u32, step: StepIx) {
-        if let Some(lane) = self.runs[run_ix].avoid.remove(&step).and_then(|avoid| avoid.lane) {
+        let avoid = self.runs[run_ix].avoid.get_mut(&step);
+        if let Some(lane) = avoid.and_then(|avoid| avoid.lane.take()) {
             self.board.leave_lane(lane);
         }
     }
@@ -224,7 +225,7 @@ impl Engine {
     /// Notes that a lease's step must stop; its worker is told with the next reply.
     pub(super) fn order_stop(&mut self, lease_ix: u32, stop: (StopHow, StopReason)) {
         let lease = &mut self.leases[lease_ix];
-        if lease.stop.is_some_and(|before| before.0 >= stop.0) {
+        if lease.stop.is_some_and(|before| before >= stop) {
             return;
         }
         lease.stop = Some(stop);

@@ -81,6 +81,7 @@ impl Engine {
             seq: self.workers[worker].peer.last(),
         };
         self.emit(out, event);
+        self.workers[worker].want = self.workers[worker].want.saturating_sub(1);
         let lease = self.runs[place.run].step(queued.step).lease;
         Some(self.grant_message(lease))
     }

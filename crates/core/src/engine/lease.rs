@@ -25,6 +25,8 @@ pub(super) struct Lease {
     /// The first takeover after `since`: without a confirmation it ends one TTL later.
     pub(super) led_since: Option<Time>,
     pub(super) started_at: Option<Time>,
+    /// When its step should have been ended by its worker at the latest.
+    pub(super) overdue_at: Option<Time>,
     pub(super) stop: Option<(StopHow, StopReason)>,
     /// Locks that it holds.
     pub(super) locks: Option<Arc<[u32]>>,

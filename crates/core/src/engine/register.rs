@@ -1,5 +1,7 @@
 //! Workers join, come back, and are reported dead.
 
+use std::collections::BTreeSet;
+
 use super::config::SLOTS_MAX;
 use super::decide::Out;
 use super::event::{EndedAs, Event};
@@ -67,10 +69,14 @@ impl Engine {
         } else if self.workers.len() >= self.config.workers_max {
             return Some(Refusal::TooManyWorkers(self.workers.len()));
         }
-        let twin = self.workers.iter().map(|(_, worker)| worker).find(|worker| {
-            worker.name == register.name && worker.id != register.worker && worker.is_live()
-        });
-        twin.map(|twin| Refusal::NameTaken { name: register.name.clone(), by: twin.id })
+        let by = self.namesake(&register.name, register.worker)?;
+        Some(Refusal::NameTaken { name: register.name.clone(), by })
+    }
+
+    /// Another live worker of this name.
+    pub(super) fn namesake(&self, name: &str, not: WorkerId) -> Option<WorkerId> {
+        let others = self.workers.iter().map(|(_, worker)| worker).filter(|it| it.id != not);
+        others.filter(|it| it.is_live()).find(|it| &*it.name == name).map(|it| it.id)
     }
 
     /// A guard vouches that nothing of a life is left: all its leases end now.
@@ -99,11 +105,12 @@ impl Engine {
     /// Ends every lease of a worker's life as lost. Where a guard lists what it had started, the rest was never started
     /// and goes back as released.
     fn end_life(&mut self, out: &mut Out, worker: u32, started: Option<&[Fence]>) {
+        let started: Option<BTreeSet<Fence>> = started.map(|list| list.iter().copied().collect());
         let mut leases = self.workers[worker].leases.clone();
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in leases {
             let fence = self.leases[lease].fence;
-            let kind = match started {
+            let kind = match &started {
                 Some(started) if !started.contains(&fence) => OutcomeKind::Released,
                 Some(_) | None => OutcomeKind::Lost,
             };

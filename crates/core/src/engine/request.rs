@@ -56,7 +56,8 @@ pub enum Request {
         /// From which lease.
         fence: Fence,
     },
-    /// A run that ended has been archived and may leave.
+    /// A run that ended has been archived and may leave. Not sooner than a TTL after its end: until then a holder may
+    /// repeat a report whose verdict it did not hear.
     Seal {
         /// Which.
         run: RunId,
@@ -68,7 +69,8 @@ pub enum Request {
 /// A run to be done.
 #[derive(Clone, Debug)]
 pub struct Submit {
-    /// Its id; the same id and plan again is the same run.
+    /// Its id; the same id and plan again is the same run, until it is sealed: whoever takes submissions asks the
+    /// archive first.
     pub run: RunId,
     /// What is to be done.
     pub plan: Arc<Plan>,
@@ -185,6 +187,24 @@ pub enum Denial {
     /// A reused outcome for a node that is no step of the plan.
     #[error("step {0} of the plan cannot take over an outcome")]
     BadReuse(crate::id::StepIx),
+    /// A generation of the store that has passed: its fences would be refused as old.
+    #[error("generation {asked} of the store has passed; {known} is known")]
+    StaleGeneration {
+        /// What was asked.
+        asked: u16,
+        /// What is known.
+        known: u16,
+    },
+    /// Times that contradict each other: a worker would be lost between two of its exchanges.
+    #[error(
+        "leases of {ttl} and exchanges every {interval} do not go together: a lease must last at least two"
+    )]
+    BadTiming {
+        /// How long leases should last.
+        ttl: Span,
+        /// How often workers should exchange.
+        interval: Span,
+    },
     /// A term that is not newer than the one the journal knows.
     #[error("term {asked} is not newer than {known}")]
     StaleTerm {

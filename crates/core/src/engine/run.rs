@@ -67,6 +67,14 @@ pub(super) enum Spent {
     Late,
 }
 
+/// A lease that ended without ending its step, with whose it was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpentLease {
+    pub(super) step: StepIx,
+    pub(super) holder: WorkerId,
+    pub(super) how: Spent,
+}
+
 /// A run that has not been sealed.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
@@ -92,7 +100,7 @@ pub(super) struct Run {
     /// How far the endings of a stopped run have got.
     pub(super) stop_cursor: u32,
     pub(super) outputs: BTreeMap<StepIx, Output>,
-    pub(super) spent: BTreeMap<Fence, Spent>,
+    pub(super) spent: BTreeMap<Fence, SpentLease>,
     /// Retried steps that should run elsewhere.
     pub(super) avoid: BTreeMap<StepIx, Avoid>,
 }

@@ -39,13 +39,8 @@ impl Engine {
             return;
         }
         self.runs[run_ix].step_mut(step).settling = false;
-        match self.settled(run_ix, step) {
-            Some(settled) => self.emit_settled(out, run_ix, step, settled),
-            // What made it end has passed: somebody who can run it has come.
-            None if self.runs[run_ix].step(step).status == StepStatus::Ready => {
-                self.enqueue(run_ix, step);
-            }
-            None => {}
+        if let Some(settled) = self.settled(run_ix, step) {
+            self.emit_settled(out, run_ix, step, settled);
         }
     }
 
@@ -72,11 +67,11 @@ impl Engine {
         self.unplaceable(run_ix, step)
     }
 
+    /// Nobody could run the step when it became ready; that somebody has come since does not change it, or a replay would
+    /// have to know when.
     fn unplaceable(&self, run_ix: u32, step: StepIx) -> Option<Settled> {
         let run = &self.runs[run_ix];
-        let spec = run.plan.spec_index(step)?;
-        let class = self.board.lanes[*run.lanes.get(spec as usize)?].key.class;
-        if run.step(step).status != StepStatus::Ready || self.board.classes[class].workers > 0 {
+        if run.step(step).status != StepStatus::Ready {
             return None;
         }
         match run.options.unplaceable {

@@ -18,6 +18,43 @@ impl Engine {
         text
     }
 
+    /// The snapshot and everything else that follows from the journal, for comparing two engines that folded it: too much
+    /// to read, and what the hunt for differences needs.
+    pub fn details(&self) -> String {
+        let mut text = self.snapshot();
+        self.write_details(&mut text).expect("writing to a string cannot fail");
+        text
+    }
+
+    fn write_details(&self, text: &mut String) -> fmt::Result {
+        writeln!(
+            text,
+            "generation {} own {:?} runs {}",
+            self.generation, self.own, self.runs_seen
+        )?;
+        for run in self.run_ids.values().map(|run| &self.runs[*run]) {
+            let Run { id, order, options, open, failed, superseded, cancel, .. } = run;
+            writeln!(text, "{id:?} {order} {options:?} {open} {failed:?} {superseded} {cancel:?}")?;
+            for (at, step) in run.steps.iter().enumerate() {
+                writeln!(text, "  {at} {step:?}")?;
+            }
+        }
+        for (at, lease) in self.leases.iter() {
+            let Lease { fence, since, ttl, led_since, started_at, overdue_at, locks, .. } = lease;
+            let times = (since, ttl, led_since, started_at, overdue_at);
+            writeln!(text, "lease {at} {fence} {times:?} {locks:?}")?;
+        }
+        for worker in self.worker_ids.values().map(|worker| &self.workers[*worker]) {
+            let Worker { id, home, drained, since, groups, .. } = worker;
+            writeln!(text, "{id} {home:?} {drained} {since} {groups:?}")?;
+        }
+        for (at, lane) in self.board.lanes.iter() {
+            let queued: Vec<_> = lane.iter().collect();
+            writeln!(text, "lane {at} {:?} passed {} {queued:?}", lane.key, lane.passed)?;
+        }
+        Ok(())
+    }
+
     fn write_snapshot(&self, text: &mut String) -> fmt::Result {
         writeln!(text, "term {} ttl {} fences {}", self.term, self.ttl, self.fences)?;
         for worker in self.worker_ids.values() {
@@ -38,7 +75,7 @@ impl Engine {
             self.step_line(text, run, node)?;
         }
         for (fence, spent) in &run.spent {
-            writeln!(text, "  {fence} {spent:?}")?;
+            writeln!(text, "  {fence} {:?}", spent.how)?;
         }
         Ok(())
     }

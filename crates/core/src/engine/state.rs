@@ -47,8 +47,17 @@ pub struct Engine {
     pub(super) parked: BTreeSet<u32>,
     /// Volatile: workers whose parked exchange has something to carry.
     pub(super) notify: BTreeSet<u32>,
-    /// Volatile: while the brake is on, when the next worker may be given up.
-    pub(super) brake_until: Option<Time>,
+    /// Volatile: the brake, while it is on.
+    pub(super) brake: Option<Brake>,
+}
+
+/// How fast silent workers are given up when many are silent at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Brake {
+    /// When more may be given up.
+    pub(super) until: Time,
+    /// How many may be until then.
+    pub(super) left: u32,
 }
 
 /// Something that follows from an event and has to be decided.
@@ -115,7 +124,7 @@ impl Engine {
             ahead: BTreeSet::new(),
             parked: BTreeSet::new(),
             notify: BTreeSet::new(),
-            brake_until: None,
+            brake: None,
         }
     }
 

@@ -45,9 +45,11 @@ impl Engine {
         }
         let mut taken = BTreeSet::new();
         let plan = &submit.plan;
-        let bad = submit.reused.iter().map(|reuse| reuse.step).find(|step| {
-            step.0 >= plan.node_count() || plan.is_join(*step) || !taken.insert(*step)
-        });
+        let bad = submit
+            .reused
+            .iter()
+            .map(|reuse| reuse.step)
+            .find(|step| !plan.has_step(*step) || !taken.insert(*step));
         bad.map(Denial::BadReuse)
     }
 

@@ -1,11 +1,11 @@
 //! What time alone brings about.
 
-use super::config::{BRAKE_PACE, BRAKE_WORKERS};
+use super::config::{BRAKE_PACE, BRAKE_STEPS, BRAKE_WORKERS};
 use super::decide::Out;
 use super::event::{CancelLevel, CancelReason, EndedAs, Event, Settled};
 use super::lane::{Place, Queued};
 use super::request::Answer;
-use super::state::Engine;
+use super::state::{Brake, Engine};
 use super::timer::Timer;
 use super::worker::WorkerStatus;
 use crate::id::StepIx;
@@ -52,7 +52,7 @@ impl Engine {
             return self.watch_worker(worker);
         }
         if self.is_braked(out) {
-            let again = self.brake_until.unwrap_or(self.now + BRAKE_PACE);
+            let again = self.brake.map_or(self.now, |brake| brake.until);
             self.workers[worker].timer = Some(again);
             return self.timers.set(again, Timer::Contact(worker));
         }
@@ -68,7 +68,7 @@ impl Engine {
     /// A lease that was granted after its worker was last heard outlives the worker's loss.
     fn lost_long(&mut self, out: &mut Out, worker: u32) {
         self.end_expired(out, worker);
-        if self.oblivion(worker) > self.now {
+        if !self.workers[worker].leases.is_empty() || self.oblivion(worker) > self.now {
             return self.watch_worker(worker);
         }
         let id = self.workers[worker].id;
@@ -89,25 +89,28 @@ impl Engine {
     }
 
     /// Where most of many workers fall silent at once, the fault is more likely the leader's or the network's than
-    /// theirs: they are given up one by one, so that a passing fault does not hand out everything again. The brake is
-    /// on until nobody is late.
+    /// theirs: they are given up little by little, so that a passing fault does not hand out everything again. The
+    /// brake is on until nobody is late.
     fn is_braked(&mut self, out: &mut Out) -> bool {
+        if let Some(brake) = self.brake.as_mut().filter(|brake| self.now < brake.until) {
+            brake.left = brake.left.saturating_sub(1);
+            return brake.left == 0;
+        }
         let live = self.workers.iter().filter(|(_, it)| it.is_live() && it.leases_expire());
         let (mut of, mut late) = (0_u32, 0_u32);
         for (_, it) in live {
             of += 1;
             late += u32::from(it.contact + self.ttl <= self.now);
         }
-        if late == 0 {
-            self.brake_until = None;
+        let was_on = self.brake.is_some() && late > 0;
+        if !was_on && ((late as usize) < BRAKE_WORKERS || late * 2 <= of) {
+            self.brake = None;
+            return false;
         }
-        match self.brake_until {
-            None if (late as usize) < BRAKE_WORKERS || late * 2 <= of => return false,
-            None => self.emit(out, Event::Braked { late, of }),
-            Some(until) if self.now < until => return true,
-            Some(_) => {}
+        if !was_on {
+            self.emit(out, Event::Braked { late, of });
         }
-        self.brake_until = Some(self.now + BRAKE_PACE);
+        self.brake = Some(Brake { until: self.now + BRAKE_PACE, left: late.div_ceil(BRAKE_STEPS) });
         false
     }
 
@@ -157,10 +160,11 @@ impl Engine {
             return;
         };
         if started + timeout + spec.kill_grace + lease.ttl > self.now {
-            return;
+            // A new leader's longer TTL has moved it.
+            return self.watch_overdue(lease_ix);
         }
         let (step, fence, worker) = (lease.step, lease.fence, lease.worker);
-        if lease.stop.is_none() {
+        if lease.stop.is_none_or(|(_, why)| why < StopReason::Overdue) {
             self.emit(out, Event::StopOrdered { run, step, fence, why: StopReason::Overdue });
         }
         let lease = &mut self.leases[lease_ix];

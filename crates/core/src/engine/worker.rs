@@ -6,7 +6,7 @@ use std::fmt;
 use crate::id::{Fence, Incarnation, Seq, WorkerId};
 use crate::plan::WorkerFacts;
 use crate::requirement::Labels;
-use crate::session::{Home, Peer, StopHow};
+use crate::session::{Home, Peer, StopHow, StopReason};
 use crate::time::{Span, Time};
 
 /// Where a worker stands.
@@ -32,6 +32,9 @@ impl fmt::Display for WorkerStatus {
         })
     }
 }
+
+/// How a lease is to be stopped, and why; a later order counts if it is greater.
+pub(super) type Order = (StopHow, StopReason);
 
 /// A worker that is known.
 #[derive(Clone, Debug)]
@@ -60,7 +63,7 @@ pub(super) struct Worker {
     /// Volatile: when it was last heard under this leader.
     pub(super) contact: Time,
     /// Volatile: stops that it was told of, and with which reply.
-    pub(super) told: BTreeMap<Fence, (StopHow, Seq)>,
+    pub(super) told: BTreeMap<Fence, (Order, Seq)>,
     /// Volatile: how many more leases it would take, as of its parked exchange.
     pub(super) want: u32,
     /// Volatile: when its parked exchange must be answered.
@@ -93,7 +96,7 @@ impl Worker {
 
     /// Remembers how long a step took; an eighth of each new one counts.
     pub(super) fn learn(&mut self, ran: Span) {
-        let us = ran.as_millis().saturating_mul(1000);
+        let us = ran.min(Span::hours(24)).as_millis() * 1000;
         self.pace_us = if self.pace_us == 0 { us.max(1) } else { (self.pace_us * 7 + us) / 8 };
     }
 

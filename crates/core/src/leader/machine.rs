@@ -57,6 +57,8 @@ pub struct Leader<W> {
     /// Batches in order. The first is being appended, if one is.
     pending: VecDeque<Pending<W>>,
     appending: bool,
+    /// Batches made so far: what they are named by.
+    batches: u64,
 }
 
 #[derive(Debug)]
@@ -77,7 +79,8 @@ impl<W> Leader<W> {
         luck: u64,
     ) -> (Self, Vec<Effect<W>>) {
         let TermsOfOffice { term, head, ttl, generation, own } = won;
-        let mut leader = Self { engine, term, head, pending: VecDeque::new(), appending: false };
+        let mut leader =
+            Self { engine, term, head, pending: VecDeque::new(), appending: false, batches: 0 };
         let effects = leader.decide(None, Request::Lead { term, ttl, generation, own }, now, luck);
         (leader, effects)
     }
@@ -108,11 +111,11 @@ impl<W> Leader<W> {
             return self.say_after_pending(said);
         }
         if self.engine.bugs().on(Bug::ReplyBeforeDurable) {
-            self.gather(events, Vec::new(), luck);
+            self.gather(events, Vec::new());
             said.extend(self.append_next());
             return said;
         }
-        self.gather(events, said, luck);
+        self.gather(events, said);
         self.append_next()
     }
 
@@ -127,14 +130,18 @@ impl<W> Leader<W> {
         }
     }
 
-    fn gather(&mut self, events: Vec<(Time, Event)>, said: Vec<Effect<W>>, id: u64) {
+    fn gather(&mut self, events: Vec<(Time, Event)>, said: Vec<Effect<W>>) {
         let gathering = self.pending.len() > usize::from(self.appending);
         match self.pending.back_mut().filter(|_| gathering) {
             Some(batch) => {
                 batch.events.extend(events);
                 batch.after.extend(said);
             }
-            None => self.pending.push_back(Pending { id, events, after: said }),
+            None => {
+                self.batches += 1;
+                let id = batch_id(self.term, self.batches);
+                self.pending.push_back(Pending { id, events, after: said });
+            }
         }
     }
 
@@ -169,6 +176,12 @@ impl<W> Leader<W> {
         effects
     }
 
+    /// Events that gather behind the append in flight. A loop that finds more than a batch may hold takes no more requests
+    /// until the append is durable.
+    pub fn gathering(&self) -> usize {
+        self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.events.len()).sum()
+    }
+
     /// When it wants a [`tick`](Self::tick), if nothing else comes before.
     pub fn next_deadline(&self) -> Option<Time> {
         self.engine.next_deadline()
@@ -198,4 +211,10 @@ impl<W> Leader<W> {
             Effect::Append(_) | Effect::Reply(_) => None,
         })
     }
+}
+
+/// The name of a leader's n-th batch: no two batches of a journal share one, since terms are never used again.
+fn batch_id(term: Term, n: u64) -> u64 {
+    const COUNT_BITS: u32 = 40;
+    (term.0 << COUNT_BITS) | (n & ((1 << COUNT_BITS) - 1))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::check::{PlanError, is_name};
 use super::fingerprint::Fingerprint;
 use super::graph::{Graph, critical_path};
-use super::limits::{CELLS_MAX, EDGES_MAX, REPEATS_MAX, STEPS_MAX};
+use super::limits::{CELLS_MAX, EDGES_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
 use super::plan_type::{JOIN, Plan};
 use super::spec::StepSpec;
 use crate::id::StepIx;
@@ -66,6 +66,9 @@ impl PlanBuilder {
 
     fn cell(&mut self, name: &str, spec: StepSpec, work: &str) -> StepIx {
         let spec = self.check_spec(name, spec);
+        if work.len() > WORK_MAX {
+            self.problems.push(PlanError::WorkTooLong(name.to_owned()));
+        }
         let definition = if spec.per_worker.is_some() { self.definitions } else { 0 };
         let fresh = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
         let spec = *self.specs.entry((spec, definition)).or_insert(fresh);
@@ -125,7 +128,9 @@ impl PlanBuilder {
     pub fn build(mut self) -> Result<Plan, Vec<PlanError>> {
         self.check_sizes();
         self.check_names();
-        self.check_needs();
+        if self.check_ends() {
+            self.check_needs();
+        }
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
@@ -227,6 +232,18 @@ impl PlanBuilder {
         let bad = self.names.iter().filter(|name| !is_name(name));
         found.extend(bad.map(|name| PlanError::BadName(name.to_string())));
         self.problems.append(&mut found);
+    }
+
+    /// Whether both ends of every need are there.
+    fn check_ends(&mut self) -> bool {
+        let known = |node: &StepIx| (node.0 as usize) < self.names.len();
+        let ends = self.needs.iter().flat_map(|(step, need, _)| [*step, *need]);
+        let mut unknown: Vec<PlanError> =
+            ends.filter(|node| !known(node)).map(PlanError::NoSuchNode).collect();
+        unknown.dedup();
+        let all_known = unknown.is_empty();
+        self.problems.append(&mut unknown);
+        all_known
     }
 
     fn check_needs(&mut self) {

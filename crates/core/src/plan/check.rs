@@ -1,6 +1,7 @@
 //! What can be wrong with a plan.
 
-use super::limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX};
+use super::limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
+use crate::id::StepIx;
 
 /// A problem that keeps a plan from being built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +18,12 @@ pub enum PlanError {
          cell may have any printable text in its brackets"
     )]
     BadName(String),
+    /// A need of a node that was never added.
+    #[error("there is no node {0} to need or to be needed")]
+    NoSuchNode(StepIx),
+    /// More work than a message can carry.
+    #[error("the work of `{0}` is longer than {WORK_MAX} bytes: put it into a file")]
+    WorkTooLong(String),
     /// A step that needs itself.
     #[error("`{0}` needs itself")]
     SelfNeed(String),

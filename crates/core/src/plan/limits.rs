@@ -13,5 +13,8 @@ pub const EDGES_MAX: usize = 10_000_000;
 /// Attempts after the first, and hand-outs of one attempt after the first: more is a mistake for "for ever".
 pub const REPEATS_MAX: u16 = 10_000;
 
+/// Bytes of what one step executes: a grant must fit in a message of 1 MiB with room to spare.
+pub const WORK_MAX: usize = 256 * 1024;
+
 /// Bytes in a name: it must fit in file names, metric labels and on screen.
 pub const NAME_MAX: usize = 128;

@@ -15,7 +15,7 @@ mod spec;
 pub use builder::{Need, PlanBuilder};
 pub use check::PlanError;
 pub use fingerprint::Fingerprint;
-pub use limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX};
+pub use limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
 pub use plan_type::{Edge, Plan};
 pub use spec::{
     Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Retry, RetryOn,

@@ -112,6 +112,11 @@ impl Plan {
         self.nodes().find(|node| self.name(*node) == name)
     }
 
+    /// Whether there is such a node, and it is no join.
+    pub fn has_step(&self, step: StepIx) -> bool {
+        step.0 < self.node_count() && !self.is_join(step)
+    }
+
     /// Whether it joins the cells of a matrix; a join is never handed out.
     pub fn is_join(&self, node: StepIx) -> bool {
         self.spec_of[node.0 as usize] == JOIN

@@ -1,6 +1,6 @@
 //! One lease as its worker holds it.
 
-use super::message::{Finished, Grant, InFlight, LeaseRef, Phase, StopHow};
+use super::message::{Finished, Grant, InFlight, LeaseRef, Phase, StopHow, StopReason};
 use crate::id::Seq;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::time::{Span, Time};
@@ -22,11 +22,11 @@ pub(super) enum HeldState {
     Started {
         at: Time,
     },
-    /// Told to stop; `kill` when force follows. `lost` if nobody ordered it: contact was lost.
+    /// Told to stop: `Stale` if nobody ordered it and contact was lost, or the lease had ended.
     Stopping {
         at: Time,
         how: StopHow,
-        lost: bool,
+        why: StopReason,
     },
     Finished {
         outcome: Outcome,
@@ -48,6 +48,16 @@ impl Held {
         matches!(self.state, HeldState::Started { .. } | HeldState::Stopping { .. })
     }
 
+    /// Whether its leader goes on renewing it. One that is overdue or stale is not: its end must not wait.
+    pub(super) const fn is_renewed(&self) -> bool {
+        match &self.state {
+            HeldState::Stopping { why, .. } => {
+                !matches!(why, StopReason::Overdue | StopReason::Stale)
+            }
+            HeldState::Queued | HeldState::Started { .. } | HeldState::Finished { .. } => true,
+        }
+    }
+
     pub(super) const fn is_queued(&self) -> bool {
         matches!(self.state, HeldState::Queued)
     }
@@ -62,14 +72,19 @@ impl Held {
         let (started, lost) = match self.state {
             HeldState::Queued | HeldState::Finished { .. } => return false,
             HeldState::Started { at } => (at, false),
-            HeldState::Stopping { at, lost, .. } => (at, lost),
+            HeldState::Stopping { at, why, .. } => (at, why == StopReason::Stale),
         };
         let kind = if lost && outcome.kind != OutcomeKind::Succeeded {
             OutcomeKind::Lost
         } else {
             outcome.kind
         };
-        let outcome = Outcome { kind, ..outcome };
+        // What is too large to be kept would be refused, and might not even fit in a message.
+        let outcome = if outcome.output.fits() {
+            Outcome { kind, ..outcome }
+        } else {
+            Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) }
+        };
         self.state = HeldState::Finished { outcome, ran: Some(now.since(started)) };
         true
     }
@@ -80,11 +95,15 @@ impl Held {
         self.deadline - self.grant.kill_grace.min(ttl.part(5))
     }
 
-    pub(super) fn report(&self) -> Report {
+    /// How it is listed in an exchange that has this much room for output. What it has no room for waits its turn.
+    pub(super) fn report(&self, room: usize) -> Report {
         let lease = self.lease();
         match &self.state {
             HeldState::Queued => Report::InFlight(InFlight { lease, phase: Phase::Queued }),
             HeldState::Started { .. } | HeldState::Stopping { .. } => {
+                Report::InFlight(InFlight { lease, phase: Phase::Started })
+            }
+            HeldState::Finished { outcome, .. } if outcome.output.len() > room => {
                 Report::InFlight(InFlight { lease, phase: Phase::Started })
             }
             HeldState::Finished { outcome, ran } => {

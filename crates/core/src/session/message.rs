@@ -28,6 +28,8 @@ pub struct LeaseRef {
 pub enum Home {
     /// Apart from the leader, or on a leading node that another may replace: its leases end by time.
     Apart,
+    /// Set by the leader for the worker in its own process, never taken from a message.
+    ///
     /// In the leader's process where no other process can take over: its leases end with the process, not by time.
     SharedFate,
 }

@@ -15,6 +15,10 @@ use crate::time::{Span, Time};
 /// Sent exchanges whose reply is awaited; beyond it the oldest is given up, its reply would renew nothing any more.
 const AWAITED_MAX: usize = 64;
 
+/// Bytes of output in one exchange: it must fit in a message of 1 MiB. What does not fit is listed as in flight and
+/// reported with a later one.
+const OUTPUT_ROOM: usize = 512 * 1024;
+
 /// Who a session speaks for.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
@@ -108,11 +112,15 @@ impl WorkerSession {
             in_flight: Vec::new(),
             want: self.want(),
         };
+        let mut room = OUTPUT_ROOM;
         for held in self.held.values_mut() {
             held.listed_from.get_or_insert(self.seq);
-            match held.report() {
+            match held.report(room) {
                 Report::InFlight(lease) => message.in_flight.push(lease),
-                Report::Finished(lease) => message.finished.push(lease),
+                Report::Finished(lease) => {
+                    room = room.saturating_sub(lease.outcome.output.len());
+                    message.finished.push(lease);
+                }
             }
         }
         message
@@ -192,8 +200,7 @@ impl WorkerSession {
     fn renew(&mut self, seq: Seq, deadline: Time, stops: &[Stop]) {
         for (fence, held) in &mut self.held {
             let listed = held.listed_from.is_some_and(|from| from <= seq);
-            let stopping = matches!(held.state, HeldState::Stopping { .. });
-            if listed && !stopping && !stops.iter().any(|stop| stop.fence == *fence) {
+            if listed && held.is_renewed() && !stops.iter().any(|stop| stop.fence == *fence) {
                 held.deadline = held.deadline.max(deadline);
             }
         }
@@ -242,15 +249,16 @@ impl WorkerSession {
                 None
             }
             HeldState::Started { at } => {
-                held.state =
-                    HeldState::Stopping { at, how: stop.how, lost: stop.why == StopReason::Stale };
+                held.state = HeldState::Stopping { at, how: stop.how, why: stop.why };
                 Some(Action::Stop(stop))
             }
-            HeldState::Stopping { at, how, lost } if how < stop.how => {
-                held.state = HeldState::Stopping { at, how: stop.how, lost };
-                Some(Action::Stop(stop))
+            HeldState::Stopping { at, how, why } => {
+                let harder = how < stop.how;
+                let (how, why) = (how.max(stop.how), why.max(stop.why));
+                held.state = HeldState::Stopping { at, how, why };
+                harder.then_some(Action::Stop(stop))
             }
-            HeldState::Stopping { .. } | HeldState::Finished { .. } => None,
+            HeldState::Finished { .. } => None,
         }
     }
 
@@ -260,10 +268,11 @@ impl WorkerSession {
         let mut actions = Vec::new();
         let expires = self.config.leases_expire;
         for held in self.held.values_mut().filter(|held| held.is_queued()) {
-            if expires && held.deadline <= now {
+            let too_late = expires && held.deadline <= now;
+            if too_late || self.phase != Life::Working {
                 held.release();
                 self.news = true;
-            } else if free > 0 && self.phase == Life::Working {
+            } else if free > 0 {
                 free -= 1;
                 held.state = HeldState::Started { at: now };
                 actions.push(Action::Start(held.grant.clone()));
@@ -301,12 +310,15 @@ impl WorkerSession {
             | Refusal::BadSlots(_) => {}
         }
         self.phase = Life::Over(refusal);
-        let running = self.held.iter().filter(|(_, held)| held.occupies());
-        running
-            .map(|(fence, _)| {
-                Action::Stop(Stop { fence: *fence, how: StopHow::Kill, why: StopReason::Stale })
-            })
-            .collect()
+        let mut actions = Vec::new();
+        for (fence, held) in self.held.iter_mut().filter(|(_, held)| held.occupies()) {
+            let stop = Stop { fence: *fence, how: StopHow::Kill, why: StopReason::Stale };
+            if let HeldState::Started { at } | HeldState::Stopping { at, .. } = held.state {
+                held.state = HeldState::Stopping { at, how: stop.how, why: stop.why };
+            }
+            actions.push(Action::Stop(stop));
+        }
+        actions
     }
 
     /// Records that a process ended, and starts what waited for its slot.
@@ -374,7 +386,7 @@ impl WorkerSession {
 
     /// Outcomes without a verdict: what a restarted worker presents when it registers.
     pub fn spool(&self) -> Vec<Finished> {
-        let reports = self.held.values().map(Held::report);
+        let reports = self.held.values().map(|held| held.report(usize::MAX));
         reports
             .filter_map(|report| match report {
                 Report::Finished(finished) => Some(finished),
@@ -405,10 +417,12 @@ fn lost_contact(fence: Fence, held: &mut Held, ttl: Span, now: Time) -> Option<A
         | HeldState::Stopping { .. }
         | HeldState::Finished { .. } => return None,
     };
-    let lost = match held.state {
-        HeldState::Stopping { lost, .. } => lost,
-        HeldState::Queued | HeldState::Started { .. } | HeldState::Finished { .. } => true,
+    let why = match held.state {
+        HeldState::Stopping { why, .. } => why,
+        HeldState::Queued | HeldState::Started { .. } | HeldState::Finished { .. } => {
+            StopReason::Stale
+        }
     };
-    held.state = HeldState::Stopping { at, how, lost };
+    held.state = HeldState::Stopping { at, how, why };
     Some(Action::Stop(Stop { fence, how, why: StopReason::Stale }))
 }

@@ -100,6 +100,24 @@ fn an_append_of_unknown_outcome_is_repeated_unchanged() {
 }
 
 #[test]
+fn no_two_batches_share_a_name_however_the_dice_fall() {
+    let (mut leader, takeover) = leader();
+    let mut names = vec![takeover.id];
+    for (run, from) in [(1, "ann"), (2, "bob"), (3, "cat")] {
+        leader.request(from, submit(run), NOW, 1);
+        let newest = *names.last().expect("the takeover has one");
+        leader.durable(newest);
+        let next = leader.in_flight().expect("the submission is being appended");
+        assert!(!names.contains(&next.id), "{} names two batches: {names:?}", next.id);
+        for old in &names {
+            assert_eq!(leader.durable(*old), [], "old news: {from} must wait");
+        }
+        assert_eq!(leader.in_flight().as_ref(), Some(&next));
+        names.push(next.id);
+    }
+}
+
+#[test]
 fn those_who_wait_when_a_leader_ends_are_known() {
     let (mut leader, takeover) = leader();
     leader.durable(takeover.id);

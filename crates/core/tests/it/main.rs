@@ -2,9 +2,11 @@
 
 mod capabilities;
 mod cascade;
+mod corners;
 mod crew;
 mod distribution;
 mod endings;
+mod hostile;
 mod leader;
 mod leadership;
 mod lock_order;

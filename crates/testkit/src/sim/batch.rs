@@ -16,6 +16,9 @@ use super::world::{Ev, World};
 /// The engine's own invariants are checked at each so-manieth decision: they cost as much as there are steps.
 const CHECK_EVERY: u64 = 16;
 
+/// The live state is compared with a replay at each so-manieth decision, if nothing is pending then.
+const COMPARE_EVERY: u64 = 50;
+
 /// Who asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asker {
@@ -63,6 +66,20 @@ impl World<'_> {
             self.fail(violation.invariant, violation.detail);
         }
         self.carry_out(leader, effects);
+        self.compare_now_and_then(leader);
+    }
+
+    /// A leader that has nothing pending knows exactly what the journal says, also in the middle of everything.
+    fn compare_now_and_then(&mut self, leader: usize) {
+        let Some(lead) = &self.leaders[leader].lead else { return };
+        let current = lead.machine.term() == self.journal.term && lead.machine.is_settled();
+        if !current || !lead.decisions.is_multiple_of(COMPARE_EVERY) {
+            return;
+        }
+        let live = lead.machine.engine().details();
+        if let Some(replayed) = self.rebuild() {
+            self.compare(&live, &replayed.details());
+        }
     }
 
     pub(crate) fn carry_out(&mut self, leader: usize, effects: Vec<Effect<Asked>>) {

@@ -62,9 +62,11 @@ impl MemoryJournal {
     fn append_now(&self, append: Append) -> Result<Position, JournalError> {
         let mut state = self.state();
         Self::check(&state, append.term)?;
-        let name = (append.batch, append.after, append.term);
-        let named = |batch: &&Stored| (batch.batch, batch.after(), batch.term) == name;
-        if let Some(batch) = state.batches.iter().rev().find(named) {
+        let next = state.batches.partition_point(|batch| batch.position <= append.after);
+        let is_there = |batch: &&Stored| {
+            (batch.batch, batch.after(), batch.term) == (append.batch, append.after, append.term)
+        };
+        if let Some(batch) = state.batches.get(next).filter(is_there) {
             return Ok(batch.position);
         }
         if append.after != state.head() {

@@ -3,12 +3,12 @@
 use super::ApplyError;
 use crate::engine::event::{EndedAs, Event, Next};
 use crate::engine::lease::Lease;
-use crate::engine::run::{Avoid, NONE, Spent};
+use crate::engine::run::{Avoid, NONE, Spent, SpentLease};
 use crate::engine::state::Engine;
 use crate::engine::timer::Timer;
 use crate::engine::transition::Change;
 use crate::id::Seq;
-use crate::outcome::{Outcome, OutcomeKind, Output};
+use crate::outcome::{Outcome, OutcomeKind, Output, StepStatus};
 use crate::planted::Bug;
 use crate::session::{StopHow, StopReason};
 
@@ -40,6 +40,7 @@ impl Engine {
             ttl: self.ttl,
             led_since: None,
             started_at: None,
+            overdue_at: None,
             stop: None,
             locks,
             at_worker: self.workers[worker].open(),
@@ -88,20 +89,26 @@ impl Engine {
     pub(in crate::engine) fn started(&mut self, lease_ix: u32) -> Result<(), ApplyError> {
         let lease = &mut self.leases[lease_ix];
         lease.started_at = Some(self.now);
-        let (run, step, ttl) = (lease.run, lease.step, lease.ttl);
-        let spec = self.runs[run].spec(step);
-        if let Some(timeout) = spec.timeout {
-            let at = self.now + timeout + spec.kill_grace + ttl;
-            self.timers.set(at, Timer::Overdue(lease_ix));
-        }
+        let (run, step) = (lease.run, lease.step);
+        self.watch_overdue(lease_ix);
         self.runs[run].step_mut(step).change(Change::Started)?;
         Ok(())
     }
 
+    /// Makes sure that a started step which its worker does not end in time is noticed.
+    pub(in crate::engine) fn watch_overdue(&mut self, lease_ix: u32) {
+        let lease = &self.leases[lease_ix];
+        let spec = self.runs[lease.run].spec(lease.step);
+        let Some((started, timeout)) = lease.started_at.zip(spec.timeout) else { return };
+        let at = started + timeout + spec.kill_grace + lease.ttl;
+        self.leases[lease_ix].overdue_at = Some(at);
+        self.timers.set(at, Timer::Overdue(lease_ix));
+    }
+
     pub(super) fn stop_ordered(&mut self, lease: u32, why: StopReason) {
-        let run = self.leases[lease].run;
-        self.runs[run].superseded |= why == StopReason::Superseded;
-        self.order_stop(lease, (StopHow::Term, why));
+        // Who was told to stop already and did not is not asked politely again.
+        let how = if self.leases[lease].stop.is_some() { StopHow::Kill } else { StopHow::Term };
+        self.order_stop(lease, (how, why));
     }
 
     pub(in crate::engine) fn lease_ended(
@@ -115,18 +122,23 @@ impl Engine {
         let run = &mut self.runs[lease.run];
         run.step_mut(lease.step).lease = NONE;
         if ended == EndedAs::GivenUp || !matches!(next, Next::Done(_)) {
-            let spent = if ended == EndedAs::GivenUp { Spent::GivenUp } else { Spent::Reported };
-            run.spent.insert(lease.fence, spent);
+            let how = if ended == EndedAs::GivenUp { Spent::GivenUp } else { Spent::Reported };
+            let holder = self.workers[lease.worker].id;
+            run.spent.insert(lease.fence, SpentLease { step: lease.step, holder, how });
         }
         match next {
             Next::Done(status) => {
                 if outcome.kind == OutcomeKind::Succeeded && outcome.output != Output::None {
                     run.outputs.insert(lease.step, outcome.output.clone());
                 }
+                let superseded = lease.stop.is_some_and(|(_, why)| why == StopReason::Superseded);
+                run.superseded |= superseded && status == StepStatus::Cancelled;
+                run.avoid.remove(&lease.step);
                 run.step_mut(lease.step).change(Change::Ended(status))?;
                 self.node_ended(lease.run, lease.step)?;
             }
             Next::Retry { at, avoid } => {
+                run.avoid.remove(&lease.step);
                 if let Some(worker) = avoid {
                     run.avoid.insert(lease.step, Avoid { worker, lane: None });
                 }
@@ -173,6 +185,9 @@ impl Engine {
     pub(in crate::engine) fn let_go(&mut self, lease_ix: u32) -> Lease {
         let group = self.group_of(lease_ix);
         let lease = self.leases.remove(lease_ix);
+        if let Some(at) = lease.overdue_at {
+            self.timers.clear(at, Timer::Overdue(lease_ix));
+        }
         let worker = &mut self.workers[lease.worker];
         worker.leases.swap_remove(lease.at_worker as usize);
         if let Some(moved) = worker.leases.get(lease.at_worker as usize) {

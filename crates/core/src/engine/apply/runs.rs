@@ -124,7 +124,9 @@ impl Engine {
         self.leave_own_lane(run_ix, step);
         let run = &mut self.runs[run_ix];
         run.superseded |= matches!(settled, Settled::Superseded { .. });
+        run.avoid.remove(&step);
         let state = run.step_mut(step);
+        state.settling = false;
         state.change(Change::Settled(settled.status()))?;
         if let (NONE, Settled::Blocked { cause } | Settled::CancelledByFailure { cause }) =
             (state.cause, settled)
@@ -145,7 +147,9 @@ impl Engine {
         let Some(run) = self.run_ids.get(&run).copied() else {
             return;
         };
-        self.runs[run].spent.insert(fence, Spent::Late);
+        if let Some(spent) = self.runs[run].spent.get_mut(&fence) {
+            spent.how = Spent::Late;
+        }
         if self.config.bugs.on(Bug::LateOutcomeApplied) && outcome.kind == OutcomeKind::Succeeded {
             let state = self.runs[run].step_mut(step);
             if state.status.is_terminal() {

@@ -17,6 +17,9 @@ pub enum ApplyError {
     /// It names a worker that is not here.
     #[error("there is no worker {0}")]
     NoWorker(WorkerId),
+    /// It names a step that its run does not have.
+    #[error("run {0} has no step {1}")]
+    NoStep(RunId, StepIx),
     /// It names a lease that is not open.
     #[error("lease {0} is not open")]
     NoLease(Fence),
@@ -49,7 +52,7 @@ impl Engine {
             }
             Event::RunEnded { run, status } => self.run_ended(*run, *status)?,
             Event::RunSealed { run } => self.run_sealed(*run)?,
-            Event::Granted { run, .. } => self.granted(self.run_ix(*run)?, event)?,
+            Event::Granted { run, step, .. } => self.granted(self.step_of(*run, *step)?, event)?,
             Event::Confirmed { run, step, fence } => {
                 self.confirmed(self.lease_ix(*run, *step, *fence)?);
             }
@@ -63,9 +66,11 @@ impl Engine {
                 let lease = self.lease_ix(*run, *step, *fence)?;
                 self.lease_ended(lease, outcome, *next, *ended)?;
             }
-            Event::BackoffEnded { run, step } => self.make_ready(self.run_ix(*run)?, *step)?,
+            Event::BackoffEnded { run, step } => {
+                self.make_ready(self.step_of(*run, *step)?, *step)?
+            }
             Event::StepSettled { run, step, settled } => {
-                self.step_settled(self.run_ix(*run)?, *step, settled)?;
+                self.step_settled(self.step_of(*run, *step)?, *step, settled)?;
             }
             Event::LateOutcome { run, step, fence, outcome } => {
                 self.late(*run, *step, *fence, outcome);
@@ -77,6 +82,13 @@ impl Engine {
 
     pub(super) fn run_ix(&self, run: RunId) -> Result<u32, ApplyError> {
         self.run_ids.get(&run).copied().ok_or(ApplyError::NoRun(run))
+    }
+
+    /// The run, if it has that step.
+    fn step_of(&self, run: RunId, step: StepIx) -> Result<u32, ApplyError> {
+        let run_ix = self.run_ix(run)?;
+        let is_step = self.runs[run_ix].plan.has_step(step);
+        if is_step { Ok(run_ix) } else { Err(ApplyError::NoStep(run, step)) }
     }
 
     pub(super) fn worker_ix(&self, worker: WorkerId) -> Result<u32, ApplyError> {

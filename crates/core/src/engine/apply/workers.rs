@@ -31,6 +31,9 @@ impl Engine {
             self.workers[worker].contact = self.now;
             self.enlist(worker);
             self.watch_worker(worker);
+            if self.workers[worker].drained {
+                self.ask_back_all(worker);
+            }
         }
     }
 

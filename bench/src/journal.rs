@@ -1,0 +1,193 @@
+//! What is measured of the journals: batches of real events, each durable before the next.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use windlass::conformance::block_on;
+use windlass::journal::{
+    Append, BatchId, Campaign, Candidate, Journal, Leadership, MemoryJournal, Position, Recorded,
+    SqliteJournal,
+};
+use windlass_core::engine::Event;
+use windlass_core::time::Time;
+
+use crate::disk::{REPEATS, Scratch};
+use crate::fleet::{self, BEGINNING, Crew};
+use crate::measure::{Times, percentile};
+use crate::plans;
+use crate::table::{Row, Target, number};
+
+/// Steps of a batch, and how many batches are appended: of the largest so many that the WAL is brought into the file
+/// once and again.
+const BATCHES: [(usize, usize); 3] = [(1, 2_000), (64, 1_600), (512, 200)];
+
+/// Small batches in a journal that has grown: the memory's looks through all of them.
+const GROWN: (usize, usize) = (1, 20_000);
+
+/// The events of a run's steps, as an engine decided them.
+#[derive(Debug)]
+struct Tape {
+    granted: Vec<Recorded>,
+    ended: Vec<Recorded>,
+}
+
+impl Tape {
+    fn of(steps: u32) -> Self {
+        let events = fleet::record(&Crew::one(), &plans::fan_out(steps)).into_iter();
+        let events = events.map(|(at, event)| Recorded { at, event });
+        let (granted, rest): (Vec<_>, Vec<_>) =
+            events.partition(|recorded| matches!(recorded.event, Event::Granted { .. }));
+        let is_end = |recorded: &Recorded| matches!(recorded.event, Event::Ended { .. });
+        Self { granted, ended: rest.into_iter().filter(is_end).collect() }
+    }
+
+    /// Batches of so many steps: the grants of all of them, then their ends.
+    fn batches(&self, won: Leadership, steps: usize, count: usize) -> Vec<Append> {
+        let batch = |at: usize| {
+            let which = at * steps..(at + 1) * steps;
+            let mut events = self.granted[which.clone()].to_vec();
+            events.extend_from_slice(&self.ended[which]);
+            let (after, batch) = (Position((at * steps * 2) as u64), BatchId(at as u64));
+            Append { term: won.term, after, batch, events }
+        };
+        (0..count).map(batch).collect()
+    }
+}
+
+/// How long each append took, one list for each repetition, and what is left of the last one.
+#[derive(Debug)]
+struct Appends {
+    took: Vec<Vec<Duration>>,
+    bytes: u64,
+}
+
+/// Rates of both journals, how long one durable request takes, and what a step takes of the disk.
+pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
+    let steps = BATCHES.map(|(steps, count)| steps * count).into_iter().max().unwrap_or(0);
+    let tape = Tape::of(u32::try_from(steps).expect("batches are few"));
+    let mut rows = Vec::new();
+    for (steps, count) in [BATCHES[0], GROWN, BATCHES[1], BATCHES[2]] {
+        let mut row = rate("memory", steps, &in_memory(&tape, steps, count));
+        if (steps, count) == GROWN {
+            row.name.push_str(", ten times as many");
+        }
+        rows.push(row);
+    }
+    for (steps, count) in BATCHES {
+        let appends = in_sqlite(scratch, &tape, steps, count);
+        rows.push(rate("SQLite", steps, &appends));
+        if steps == 1 {
+            rows.push(request(&appends, 50, Target::AtMost(300.0)));
+            rows.push(request(&appends, 99, Target::None));
+        }
+        if steps == 512 {
+            rows.push(size(&appends, steps * count));
+        }
+    }
+    rows
+}
+
+fn in_memory(tape: &Tape, steps: usize, count: usize) -> Appends {
+    let run = |_| {
+        let journal = MemoryJournal::new(clock);
+        let won = win(&journal);
+        append_all(&journal, tape.batches(won, steps, count))
+    };
+    Appends { took: (0..REPEATS).map(run).collect(), bytes: 0 }
+}
+
+fn in_sqlite(scratch: &Scratch, tape: &Tape, steps: usize, count: usize) -> Appends {
+    let mut bytes = 0;
+    let run = |_| {
+        let folder = scratch.empty("batches");
+        let journal = open(&folder);
+        let won = win(&journal);
+        let took = append_all(&journal, tape.batches(won, steps, count));
+        drop(journal);
+        bytes = bytes_in(&folder);
+        took
+    };
+    Appends { took: (0..REPEATS).map(run).collect(), bytes }
+}
+
+fn append_all(journal: &dyn Journal, batches: Vec<Append>) -> Vec<Duration> {
+    let append = |batch: Append| {
+        let end = Position(batch.after.0 + batch.events.len() as u64);
+        let began = fleet::now();
+        let position = block_on(journal.append(batch));
+        let took = began.elapsed();
+        assert_eq!(position.ok(), Some(end), "a batch is appended behind the one before");
+        took
+    };
+    batches.into_iter().map(append).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 steps")]
+fn rate(journal: &str, steps: usize, appends: &Appends) -> Row {
+    let count = appends.took[0].len();
+    let whole = Times::of(appends.took.iter().map(|took| took.iter().sum()).collect());
+    let (best, median) = whole.per_second((steps * count) as f64);
+    Row {
+        name: format!(
+            "journal: {journal}, {steps} step{} a batch",
+            if steps == 1 { "" } else { "s" }
+        ),
+        best,
+        median,
+        unit: "steps/s",
+        detail: format!("{} events/s; {} appends", number(best * 2.0), number(count as f64)),
+        target: Target::None,
+    }
+}
+
+fn request(appends: &Appends, percent: usize, target: Target) -> Row {
+    let of_each = appends.took.iter().map(|took| percentile(took, percent)).collect();
+    let (best, median) = Times::of(of_each).micros();
+    Row {
+        name: format!("journal: SQLite, one durable request, p{percent}"),
+        best,
+        median,
+        unit: "µs",
+        detail: format!("{} requests, one after the other", appends.took[0].len()),
+        target,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far less than 2^52 bytes")]
+fn size(appends: &Appends, steps: usize) -> Row {
+    let each = appends.bytes as f64 / steps as f64;
+    Row {
+        name: "journal: SQLite, on disk at 512 steps a batch".to_owned(),
+        best: each,
+        median: each,
+        unit: "bytes/step",
+        detail: format!("{} bytes after closing", number(appends.bytes as f64)),
+        target: Target::AtMost(200.0),
+    }
+}
+
+/// The journal in a folder of the benchmark.
+pub(crate) fn open(folder: &Path) -> SqliteJournal {
+    SqliteJournal::open(folder, clock).expect("a new folder takes a journal")
+}
+
+/// Wins the term that nobody else wants.
+pub(crate) fn win(journal: &dyn Journal) -> Leadership {
+    let candidate = Candidate { node: "bench".to_owned(), address: None };
+    match block_on(journal.campaign(candidate)) {
+        Ok(Campaign::Won(won)) => won,
+        other => panic!("nobody else leads, and yet: {other:?}"),
+    }
+}
+
+/// The database and what of it is in the WAL.
+pub(crate) fn bytes_in(folder: &Path) -> u64 {
+    let size = |name: &str| fs::metadata(folder.join(name)).map_or(0, |file| file.len());
+    size("journal.db") + size("journal.db-wal")
+}
+
+/// The store's clock, which no row depends on.
+fn clock() -> Time {
+    BEGINNING
+}

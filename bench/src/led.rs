@@ -1,0 +1,203 @@
+//! A leader over a journal, with workers that finish whatever they are granted before their next exchange.
+//!
+//! As in a real node, an append is on its way while the leader decides what comes next, and nothing reaches a worker
+//! before it is durable. One worker has one exchange open: it waits for its batch, and the leader for it. Of two
+//! workers one is decided about while the other's batch is written.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass::conformance::block_on;
+use windlass::journal::{Append, BatchId, Journal, Position, Promise, Recorded, SqliteJournal};
+use windlass_core::engine::{Config, Engine, Request, Submit};
+use windlass_core::id::{StepIx, Term};
+use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
+use windlass_core::outcome::RunStatus;
+use windlass_core::plan::Plan;
+use windlass_core::time::{Span, Time};
+
+use crate::disk::{REPEATS, Scratch};
+use crate::fleet::{self, BEGINNING, RUN};
+use crate::hand::{self, Hand};
+use crate::journal::{bytes_in, open, win};
+use crate::measure::{Times, repeat};
+use crate::plans;
+use crate::table::{Row, Target, number};
+
+/// Slots of a worker: more than one reply grants.
+const SLOTS: u32 = 1024;
+
+/// Steps of the run that is led, and of the one that is found at the start.
+const STEPS: u32 = 100_000;
+const OPEN: u32 = 1_000_000;
+
+/// Events of a page when a journal is read.
+const PAGE: usize = 10_000;
+
+/// A leader, its journal and its workers.
+struct Led<'a> {
+    leader: Leader<()>,
+    journal: &'a SqliteJournal,
+    /// The batch that is on its way, by its name.
+    flight: Option<(u64, Promise<'a, Position>)>,
+    hands: Vec<Hand>,
+    now: Time,
+    /// Names batches.
+    luck: u64,
+    appends: u32,
+}
+
+impl<'a> Led<'a> {
+    /// Leads a new journal, with so many workers registered.
+    fn new(journal: &'a SqliteJournal, workers: usize) -> Self {
+        let won = win(journal);
+        assert_eq!(won.term, Term(1), "the workers know the first term only");
+        let terms = TermsOfOffice {
+            term: won.term,
+            head: won.head.0,
+            ttl: Span::secs(15),
+            generation: won.generation,
+            own: None,
+        };
+        let engine = Engine::new(Config::default());
+        let (leader, effects) = Leader::take_over(engine, terms, BEGINNING, 0);
+        let hands = (0..workers).map(|at| Hand::new(at, SLOTS)).collect();
+        let (flight, now) = (None, BEGINNING);
+        let mut led = Self { leader, journal, flight, hands, now, luck: 0, appends: 0 };
+        led.carry_out(effects);
+        for at in 0..workers {
+            led.request(Request::Register(led.hands[at].register(&[])));
+        }
+        led.settle();
+        led
+    }
+
+    fn submit(&mut self, plan: &Arc<Plan>) {
+        self.request(Request::Submit(Submit::new(RUN, Arc::clone(plan))));
+    }
+
+    /// Works until the run has ended and all of it is durable.
+    fn work(&mut self) {
+        while self.leader.engine().run_status(RUN) == Some(RunStatus::Running) {
+            self.now = self.now + Span::millis(1);
+            for at in 0..self.hands.len() {
+                if !self.hands[at].waits {
+                    let exchange = self.hands[at].exchange();
+                    self.request(Request::Exchange(exchange));
+                }
+            }
+            assert!(self.land(), "somebody goes on when a batch is durable");
+        }
+        self.settle();
+        assert_eq!(self.leader.engine().run_status(RUN), Some(RunStatus::Succeeded));
+    }
+
+    fn request(&mut self, request: Request) {
+        self.luck += 1;
+        let effects = self.leader.request((), request, self.now, self.luck);
+        self.carry_out(effects);
+    }
+
+    /// Waits until everything is durable.
+    fn settle(&mut self) {
+        while self.land() {}
+        assert!(self.leader.is_settled(), "nothing is on its way");
+    }
+
+    /// Waits for the batch that is on its way, if one is.
+    fn land(&mut self) -> bool {
+        let Some((batch, position)) = self.flight.take() else { return false };
+        block_on(position).expect("the journal takes what its only leader writes");
+        let effects = self.leader.durable(batch);
+        self.carry_out(effects);
+        true
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect<()>>) {
+        for effect in effects {
+            match effect {
+                Effect::Append(batch) => self.append(batch),
+                Effect::Reply(reply) => hand::deliver(&mut self.hands, reply),
+                Effect::Answer((), _) => {}
+            }
+        }
+    }
+
+    fn append(&mut self, batch: Batch) {
+        let Batch { term, after, id, events } = batch;
+        let events = events.into_iter().map(|(at, event)| Recorded { at, event }).collect();
+        let append = Append { term, after: Position(after), batch: BatchId(id), events };
+        self.flight = Some((id, self.journal.append(append)));
+        self.appends += 1;
+    }
+}
+
+/// Steps per second of engine and journal together, from the submission until all is durable.
+pub(crate) fn durable(scratch: &Scratch, workers: usize, target: Target) -> Row {
+    let plan = plans::fan_out(STEPS);
+    let mut appends = 0;
+    let mut took = Vec::new();
+    for _ in 0..REPEATS {
+        let journal = open(&scratch.empty("led"));
+        let mut led = Led::new(&journal, workers);
+        let before = led.appends;
+        let began = fleet::now();
+        led.submit(&plan);
+        led.work();
+        took.push(began.elapsed());
+        appends = led.appends - before;
+    }
+    let (best, median) = Times::of(took).per_second(STEPS.into());
+    let s = if workers == 1 { "" } else { "s" };
+    let each = f64::from(STEPS) / f64::from(appends);
+    Row {
+        name: format!("durable: fan-out, {workers} worker{s}"),
+        best,
+        median,
+        unit: "steps/s",
+        detail: format!("{appends} appends of {each:.0} steps; the plan's is one of them"),
+        target,
+    }
+}
+
+/// How long it takes to find a run of a million steps in a journal and be ready to lead it.
+pub(crate) fn cold_start(scratch: &Scratch, name: &str, plan: fn(u32) -> Arc<Plan>) -> Row {
+    let folder = scratch.empty("cold");
+    let journal = open(&folder);
+    let mut led = Led::new(&journal, 1);
+    led.submit(&plan(OPEN));
+    led.settle();
+    drop(led);
+    drop(journal);
+    let bytes = bytes_in(&folder);
+    let times = repeat(REPEATS, || (), |()| start(&folder));
+    #[expect(clippy::cast_precision_loss, reason = "far less than 2^52 bytes")]
+    let detail = format!("{} bytes of journal, in the page cache", number(bytes as f64));
+    Row {
+        name: format!("cold start: {name}, {} open steps", number(OPEN.into())),
+        best: times.best.as_secs_f64(),
+        median: times.median.as_secs_f64(),
+        unit: "s",
+        detail,
+        target: Target::AtMost(5.0),
+    }
+}
+
+/// Opens the journal and folds all that is in it.
+fn start(folder: &Path) -> (SqliteJournal, Engine) {
+    let journal = open(folder);
+    let mut engine = Engine::new(Config::default());
+    let mut at = Position(0);
+    loop {
+        let page = block_on(journal.tail(at, PAGE)).expect("the journal is whole");
+        let Some(last) = page.last() else { break };
+        at = last.position;
+        for Recorded { at, event } in page.iter().flat_map(|batch| &batch.events) {
+            engine.apply(*at, event).expect("a leader's own events fit a new engine");
+        }
+    }
+    let last = engine.step_status(RUN, StepIx(OPEN - 1)).expect("its run is there");
+    assert!(!last.is_terminal(), "and so are its steps");
+    assert!(engine.counts().ready > 0, "of which some can begin");
+    (journal, engine)
+}

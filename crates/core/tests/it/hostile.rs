@@ -1,0 +1,244 @@
+//! Workers, guards and clients that are wrong or hostile: what they say is bounded, judged and never believed blindly.
+
+use windlass_core::engine::{Answer, Config, Denial, Engine, Event, Request, Settled, Submit};
+use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
+use windlass_core::plan::{PlanBuilder, PlanError, Retry, StepSpec, WORK_MAX};
+use windlass_core::session::{Exchange, Finished, Home, LeaseRef, Reply, ReplyBody, Verdict};
+use windlass_core::time::{Span, Time};
+
+use crate::crew::{Crew, TTL};
+use crate::mate::Mate;
+use crate::sketch::Sketch;
+
+/// The most that a message may have.
+const MESSAGE_MAX: usize = 1 << 20;
+
+/// An exchange of a worker that holds nothing.
+fn bare(worker: u64, seq: u64, want: u32) -> Exchange {
+    Exchange {
+        worker: WorkerId(worker),
+        incarnation: Incarnation(1),
+        seq: Seq(seq),
+        seen: Seq(seq - 1),
+        term: Term(1),
+        finished: Vec::new(),
+        in_flight: Vec::new(),
+        want,
+    }
+}
+
+/// The claim that a lease ended well.
+fn claim(fence: u64, run: u64, step: u32) -> Finished {
+    let lease = LeaseRef { fence: Fence(fence), run: RunId(run), step: StepIx(step), attempt: 1 };
+    Finished { lease, outcome: Outcome::exit(0), ran: None }
+}
+
+fn numbered(run: u64, steps: usize) -> Request {
+    let plan = Sketch::draw("ship", |plan| {
+        (0..steps).for_each(|at| plan.plain(&format!("s{at}"), []));
+    });
+    Request::Submit(Submit::new(RunId(run), plan))
+}
+
+/// A crew with one worker that has joined and said nothing.
+fn silent(config: Config, slots: u32) -> Crew {
+    let mut crew = Crew::with(config);
+    let mate = Mate::new(1, "alpha", slots, &[], Home::Apart);
+    crew.enlist("alpha", mate).expect("the worker may join");
+    crew
+}
+
+fn body(replies: &[Reply]) -> &ReplyBody {
+    let reply = replies.first().expect("the exchange is answered");
+    reply.body.as_ref().expect("the worker is not refused")
+}
+
+/// A first leadership on these terms.
+fn lead(config: Config, ttl: Span) -> Answer {
+    let request = Request::Lead { term: Term(1), ttl, generation: 0, own: None };
+    Engine::new(config).decide(request, Time::from_millis(1_200_000), 1).answer
+}
+
+#[test]
+fn a_worker_that_claims_to_have_run_for_ever_harms_nobody() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plains(["one", "two", "three"]));
+    let mut exchange = crew.send("alpha");
+    for listed in std::mem::take(&mut exchange.in_flight) {
+        let (lease, ran) = (listed.lease, Some(Span::millis(u64::MAX)));
+        exchange.finished.push(Finished { lease, outcome: Outcome::exit(0), ran });
+    }
+    assert!(!exchange.finished.is_empty());
+    crew.arrive(&exchange);
+    assert_eq!(crew.status("one"), StepStatus::Succeeded);
+    crew.restart("alpha");
+    while let Some(step) = crew.running("alpha").first().cloned() {
+        crew.finish("alpha", &step, Outcome::exit(0));
+    }
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_worker_gets_no_more_than_it_wants_when_work_comes_while_it_waits() {
+    let mut crew = silent(Config::default(), 4);
+    assert_eq!(crew.arrive(&bare(1, 1, 1)), [], "parked: there is nothing to do");
+    let decision = crew.decide(numbered(1, 9));
+    assert_eq!(body(&decision.replies).grants.len(), 1);
+}
+
+#[test]
+fn a_worker_gets_no_more_than_it_wants_when_work_is_there() {
+    let mut crew = silent(Config::default(), 4);
+    crew.decide(numbered(1, 9));
+    assert_eq!(body(&crew.arrive(&bare(1, 1, 1))).grants.len(), 1);
+}
+
+#[test]
+fn a_worker_that_hears_nothing_is_never_sent_more_grants_than_a_reply_may_have() {
+    let mut crew = silent(Config { grants_max: 4, ..Config::default() }, 20);
+    crew.decide(numbered(1, 40));
+    for seq in 1..9 {
+        let replies = crew.arrive(&Exchange { seen: Seq(0), ..bare(1, seq, 40) });
+        let grants = body(&replies).grants.len();
+        assert!(grants <= 4, "{grants} grants in a reply of at most 4");
+    }
+}
+
+#[test]
+fn a_guard_that_forgets_a_started_step_does_not_make_it_run_twice() {
+    let once = Retry { lost: 0, ..Retry::default() };
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.step("deploy", StepSpec { retry: once, ..StepSpec::default() }, []);
+    });
+    crew.exchange("alpha");
+    assert_eq!(crew.status("deploy"), StepStatus::Running);
+    let (worker, incarnation) = (WorkerId(1), Incarnation(1));
+    crew.ask(Request::GuardEnded { worker, incarnation, started: Vec::new() });
+    assert_eq!(crew.status("deploy"), StepStatus::Failed);
+}
+
+#[test]
+fn a_flood_of_outcomes_that_nobody_asked_for_stays_within_the_bound_of_events() {
+    let mut crew = Crew::with(Config { batch_max: 4, ..Config::default() }).worker("alpha", 9, []);
+    let mut exchange = crew.send("alpha");
+    exchange.finished = (0..50).map(|at| claim(at, 77, 0)).collect();
+    crew.arrive(&exchange);
+    assert!(crew.journal.len() < 10, "they left no trace: {:?}", crew.journal);
+}
+
+#[test]
+fn a_late_outcome_is_kept_only_for_a_lease_that_was() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    let fence = crew.fence("build");
+    crew.kill("alpha");
+    crew.guard_ended("alpha");
+    crew.join("beta", 1, []);
+    let mut exchange = crew.send("beta");
+    let mut late = claim(fence.0, 1, 9999);
+    late.outcome.output = Output::Inline("x".repeat(900_000).into());
+    exchange.finished.push(late);
+    crew.arrive(&exchange);
+    let kept = crew.journal.iter().any(|event| matches!(event, Event::LateOutcome { .. }));
+    assert!(!kept, "the plan has no such step");
+}
+
+#[test]
+fn the_outcome_of_a_step_that_was_never_leased_is_stale() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+        plan.plain("test", ["build"]);
+    });
+    crew.finish("alpha", "build", Outcome::exit(1));
+    assert_eq!(crew.status("test"), StepStatus::Blocked);
+    let mut exchange = crew.send("alpha");
+    exchange.finished.push(claim(0, 1, 1));
+    let replies = crew.arrive(&exchange);
+    assert_eq!(body(&replies).verdicts, [(Fence(0), Verdict::Stale)]);
+}
+
+#[test]
+fn many_large_outputs_are_reported_in_messages_that_fit() {
+    let mut crew = Crew::new().worker("alpha", 20, []);
+    let names: Vec<String> = (0..20).map(|at| format!("s{at}")).collect();
+    crew.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
+    crew.cut("alpha");
+    for name in &names {
+        let output = Output::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+        crew.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
+    }
+    let length = |finished: &Finished| match &finished.outcome.output {
+        Output::Inline(text) => text.len(),
+        _ => 0,
+    };
+    let bytes: usize = crew.send("alpha").finished.iter().map(length).sum();
+    assert!((1..MESSAGE_MAX).contains(&bytes), "{bytes} bytes in one message");
+    crew.heal("alpha");
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded, "the rest came with later ones");
+}
+
+#[test]
+fn a_worker_whose_numbers_have_run_out_ends_and_may_start_again() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.arrive(&Exchange { seen: Seq(0), ..bare(1, u64::MAX, 1) });
+    crew.pass(Span::hours(1));
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.pass(Span::hours(1));
+    assert!(crew.mate("alpha").session().ended().is_some(), "it is not refused for ever");
+    crew.restart("alpha");
+    crew.succeed(["build"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn an_event_about_a_step_that_is_not_there_is_an_error_and_no_panic() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    let settled = Settled::FailedNoLock;
+    let event = Event::StepSettled { run: RunId(1), step: StepIx(9), settled };
+    assert!(crew.engine.apply(crew.now, &event).is_err());
+}
+
+#[test]
+fn a_generation_of_the_store_that_has_passed_cannot_lead() {
+    let lead = |term, generation| Request::Lead { term, ttl: TTL, generation, own: None };
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    assert_eq!(crew.ask(lead(Term(2), 1)), Answer::Done);
+    crew.pass(Span::secs(10));
+    crew.submit("ship", |plan| plan.plain("build", []));
+    crew.succeed(["build"]);
+    let denial = Denial::StaleGeneration { asked: 0, known: 1 };
+    assert_eq!(crew.ask(lead(Term(3), 0)), Answer::Denied(denial), "fences would fall");
+}
+
+#[test]
+fn leases_must_outlast_two_exchanges() {
+    let every = |secs| Config { interval: Some(Span::secs(secs)), ..Config::default() };
+    for secs in [8, 60] {
+        let denial = Denial::BadTiming { ttl: TTL, interval: Span::secs(secs) };
+        assert_eq!(lead(every(secs), TTL), Answer::Denied(denial));
+    }
+    assert_eq!(lead(every(7), TTL), Answer::Done);
+    let none = lead(Config::default(), Span::ZERO);
+    assert!(matches!(none, Answer::Denied(Denial::BadTiming { .. })), "{none:?}");
+}
+
+#[test]
+fn a_plan_whose_needs_are_not_its_own_is_refused() {
+    let mut builder = PlanBuilder::new("ship");
+    let step = builder.step("build", StepSpec::default());
+    builder.needs(step, StepIx(7));
+    let problems = builder.build().expect_err("there is no step 7");
+    assert_eq!(problems, [PlanError::NoSuchNode(StepIx(7))]);
+}
+
+#[test]
+fn a_plan_whose_work_fits_in_no_message_is_refused() {
+    let mut builder = PlanBuilder::new("ship");
+    builder.step_with("build", StepSpec::default(), &"x".repeat(WORK_MAX + 1));
+    let problems = builder.build().expect_err("it could not be granted");
+    assert_eq!(problems, [PlanError::WorkTooLong("build".to_owned())]);
+}
