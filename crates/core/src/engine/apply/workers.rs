@@ -13,7 +13,7 @@ use crate::session::{Home, Peer};
 use crate::time::{Span, Time};
 
 impl Engine {
-    /// A takeover: leases of earlier terms have one TTL to be presented. Everything volatile begins anew.
+    /// A takeover: leases of earlier terms have one TTL to be presented, and every worker as long to be heard.
     pub(in crate::engine) fn led(
         &mut self,
         (term, ttl, generation): (Term, Span, u16),
