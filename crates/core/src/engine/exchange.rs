@@ -160,7 +160,7 @@ impl Engine {
                 Verdict::Stale
             }
             // A run that is not here was sealed; a fence that was never handed out is nobody's.
-            KnownEnd::Sealed if at.fence.count() <= self.fences => {
+            KnownEnd::Sealed if (1..=self.fences).contains(&at.fence.count()) => {
                 self.keep_late(out, finished);
                 Verdict::Stale
             }

@@ -132,16 +132,13 @@ impl<W> Leader<W> {
 
     fn gather(&mut self, events: Vec<(Time, Event)>, said: Vec<Effect<W>>) {
         let gathering = self.pending.len() > usize::from(self.appending);
-        match self.pending.back_mut().filter(|_| gathering) {
-            Some(batch) => {
-                batch.events.extend(events);
-                batch.after.extend(said);
-            }
-            None => {
-                self.batches += 1;
-                let id = batch_id(self.term, self.batches);
-                self.pending.push_back(Pending { id, events, after: said });
-            }
+        if let Some(batch) = self.pending.back_mut().filter(|_| gathering) {
+            batch.events.extend(events);
+            batch.after.extend(said);
+        } else {
+            self.batches += 1;
+            let id = batch_id(self.term, self.batches);
+            self.pending.push_back(Pending { id, events, after: said });
         }
     }
 

@@ -67,7 +67,7 @@ impl Engine {
                 self.lease_ended(lease, outcome, *next, *ended)?;
             }
             Event::BackoffEnded { run, step } => {
-                self.make_ready(self.step_of(*run, *step)?, *step)?
+                self.make_ready(self.step_of(*run, *step)?, *step)?;
             }
             Event::StepSettled { run, step, settled } => {
                 self.step_settled(self.step_of(*run, *step)?, *step, settled)?;
