@@ -10,7 +10,7 @@ use super::state::Engine;
 use super::worker::WorkerStatus;
 use crate::id::{Fence, Incarnation, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind};
-use crate::session::{Finished, Refusal, Register, Registered, Verdict};
+use crate::session::{Finished, Home, Refusal, Register, Registered, Verdict};
 
 impl Engine {
     pub(super) fn register(&mut self, out: &mut Out, mut register: Register) -> Answer {
@@ -30,6 +30,8 @@ impl Engine {
         let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
             let Register { worker, name, incarnation, labels, slots, home, spooled: _ } = register;
+            // Only the leader's own worker can share its fate, whatever others say of themselves.
+            let home = if self.own == Some(worker) { home } else { Home::Apart };
             self.emit(
                 out,
                 Event::WorkerRegistered { worker, name, incarnation, labels, slots, home },

@@ -11,7 +11,7 @@ const VERSION: &str = concat!("windlass ", env!("CARGO_PKG_VERSION"));
 const HELP: &str = "\
 Runs graphs of work on one machine or many.
 
-This version contains the engine only: there is no command yet.
+This version contains the engine and its journal: there is no command yet.
 
 Usage: windlass [OPTION]
 
@@ -20,7 +20,7 @@ Options:
   -V, --version  Print the version";
 
 const NO_COMMAND: &str = "\
-windlass: this version contains the engine only and has no command yet.
+windlass: this version contains the engine and its journal, and has no command yet.
 See `windlass --help`.";
 
 /// Answers the arguments that follow the program's name and returns the exit code.
