@@ -49,6 +49,7 @@ impl World<'_> {
                 self.marks.hit("drained");
                 self.client_wants(ClientOp::drain(worker));
             }
+            FaultKind::WorkerRestart(worker) => self.worker_drains(worker),
         }
         self.at(until, Ev::FaultEnd(fault));
     }
@@ -72,6 +73,10 @@ impl World<'_> {
                 for worker in self.own_workers(leader) {
                     self.worker_starts(worker);
                 }
+            }
+            FaultKind::WorkerRestart(worker) => {
+                self.worker_crashes(worker);
+                self.worker_starts(worker);
             }
             FaultKind::WorkerCrash(worker) | FaultKind::NodeCrash(worker) => {
                 self.worker_starts(worker);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 35] = [
+pub(crate) const EXPECTED: [&str; 36] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -37,6 +37,7 @@ pub(crate) const EXPECTED: [&str; 35] = [
     "spooled outcome accepted",
     "step with two locks granted",
     "takeover with open leases",
+    "worker drained itself",
     "worker returned",
     "worker told that it is stale",
 ];

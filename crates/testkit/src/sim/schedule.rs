@@ -108,6 +108,8 @@ pub(crate) enum FaultKind {
     JournalDown,
     Cancel(usize, CancelLevel),
     Drain(usize),
+    /// The worker is told to finish what it runs and is started anew when the fault ends.
+    WorkerRestart(usize),
 }
 
 impl Schedule {
@@ -182,7 +184,7 @@ fn faults(
     let favourite = rng.below(15);
     let mut list = Vec::new();
     for _ in 0..count {
-        let what = if rng.chance(400) { favourite } else { rng.below(17) };
+        let what = if rng.chance(400) { favourite } else { rng.below(18) };
         let (leader, worker) = (rng.index(leaders), rng.index(workers.len()));
         let what = match what {
             0 => FaultKind::LeaderCrash(leader),
@@ -204,7 +206,8 @@ fn faults(
                 rng.index(runs),
                 rng.pick(&[CancelLevel::Stop, CancelLevel::Kill]),
             ),
-            _ => FaultKind::Drain(worker),
+            16 => FaultKind::Drain(worker),
+            _ => FaultKind::WorkerRestart(worker),
         };
         let lasts = if rng.chance(500) { rng.range(100, 4_000) } else { rng.range(4_000, 30_000) };
         list.push(Fault { at: rng.below(heals_at), lasts, what });

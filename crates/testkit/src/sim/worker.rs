@@ -269,6 +269,14 @@ impl World<'_> {
         }
     }
 
+    /// The worker is asked to end: it takes no more and gives back what it has not started.
+    pub(crate) fn worker_drains(&mut self, worker: usize) {
+        let Some(session) = &mut self.workers[worker].session else { return };
+        session.drain();
+        self.marks.hit("worker drained itself");
+        self.pump(worker);
+    }
+
     /// The worker's process dies. Its guard ends the children and reports until it is heard.
     pub(crate) fn worker_crashes(&mut self, worker: usize) {
         if self.workers[worker].down {
