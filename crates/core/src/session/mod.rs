@@ -13,6 +13,8 @@
 //! - A lease granted in answer to a `seq` beyond `seen` is *undelivered*: it is sent again under the same fence. One at
 //!   or below `seen` that the worker does not list is *forgotten*: it ends as lost at once.
 //! - A grant whose fence is not above the highest that this incarnation accepted is a repeat and ignored.
+//! - An exchange names the leader that it is meant for (`term`). Another leader judges and renews, and answers at once,
+//!   but grants nothing: the first one may have answered it already, and the worker would drop a second answer.
 //! - An outcome is listed until its verdict was processed, so every lease is always in one of the two lists.
 //! - The worker counts a lease's deadline from *before* it sent the exchange that renewed it, the leader from when it
 //!   received it: the worker's deadline always comes first.
