@@ -83,6 +83,12 @@ fn a_capable_worker_that_comes_too_late_does_not_revive_the_step() {
     assert_eq!(crew.status("sign"), StepStatus::Failed);
     assert!(crew.running("late").is_empty());
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 0
+    worker late w1 i1 online 0 of 1 slots [windows]
+    run 1 ship failed
+      sign failed
+    ");
 }
 
 #[test]
@@ -129,6 +135,16 @@ fn a_step_without_requirement_goes_to_anyone_and_custom_labels_count() {
     assert_eq!(crew.running("beta"), ["train"]);
     assert_eq!(crew.running("alpha"), ["link"]);
     assert_eq!(crew.running("boss"), ["lint"]);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 3
+    worker alpha w2 i1 online 1 of 1 slots [high-memory]
+    worker beta w3 i1 online 1 of 1 slots [gpu]
+    worker boss w100 i1 online 1 of 1 slots
+    run 1 ship running
+      train running f3 on beta s1
+      link running f2 on alpha s1
+      lint running f1 on boss s1
+    ");
 }
 
 #[test]
@@ -165,6 +181,14 @@ fn a_pinned_step_runs_on_the_leaders_own_worker_only() {
     assert!(crew.running("alpha").is_empty());
     crew.succeed(["sign", "tell"]);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w2 i1 online 0 of 4 slots
+    worker boss w100 i1 online 0 of 1 slots
+    run 1 ship succeeded
+      sign succeeded
+      tell succeeded
+    ");
 }
 
 #[test]

@@ -99,6 +99,21 @@ fn the_leaders_own_worker_does_everything_if_nobody_joins() {
         crew.succeed([step]);
     }
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 10
+    worker boss w100 i1 online 0 of 1 slots
+    run 1 ship succeeded
+      a succeeded
+      b succeeded
+      c succeeded
+      d succeeded
+      e succeeded
+      f succeeded
+      ab succeeded
+      cd succeeded
+      ef succeeded
+      all succeeded
+    ");
 }
 
 #[test]

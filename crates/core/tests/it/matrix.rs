@@ -96,6 +96,18 @@ fn a_dependent_waits_for_every_cell() {
     assert_eq!(crew.status("report"), StepStatus::Running);
     crew.succeed(["report"]);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 4
+    worker tux w1 i1 online 0 of 2 slots [linux]
+    worker mac w2 i1 online 0 of 2 slots [macos]
+    worker win w3 i1 online 0 of 2 slots [windows]
+    run 1 ship succeeded
+      test[linux] succeeded
+      test[macos] succeeded
+      test[windows] succeeded
+      test succeeded
+      report succeeded
+    ");
 }
 
 #[test]
