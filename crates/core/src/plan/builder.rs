@@ -65,19 +65,27 @@ impl PlanBuilder {
     }
 
     fn cell(&mut self, name: &str, spec: StepSpec, work: &str) -> StepIx {
+        let spec = self.share_spec(name, spec);
+        let work = self.share_work(name, work);
+        self.node(name.into(), spec, work)
+    }
+
+    fn share_spec(&mut self, name: &str, spec: StepSpec) -> u32 {
         let spec = self.check_spec(name, spec);
+        let definition = if spec.per_worker.is_some() { self.definitions } else { 0 };
+        let fresh = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
+        *self.specs.entry((spec, definition)).or_insert(fresh)
+    }
+
+    fn share_work(&mut self, name: &str, work: &str) -> u32 {
         if work.len() > WORK_MAX {
             self.problems.push(PlanError::WorkTooLong(name.to_owned()));
         }
-        let definition = if spec.per_worker.is_some() { self.definitions } else { 0 };
-        let fresh = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
-        let spec = *self.specs.entry((spec, definition)).or_insert(fresh);
         let fresh = u32::try_from(self.works.len()).unwrap_or(u32::MAX);
-        let work = match self.works.get(work) {
+        match self.works.get(work) {
             Some(known) => *known,
             None => *self.works.entry(work.into()).or_insert(fresh),
-        };
-        self.node(name, spec, work)
+        }
     }
 
     /// Adds one step per cell, called `name[cell]`, and the node that joins them, called `name`, which it returns.
@@ -91,6 +99,29 @@ impl PlanBuilder {
             .into_iter()
             .map(|(cell, spec)| self.cell(&format!("{name}[{cell}]"), spec, ""))
             .collect();
+        self.join(name, &cells)
+    }
+
+    /// Like [`matrix`](Self::matrix), for many cells: all execute `work`, and each has one of `specs` by its place there.
+    pub fn matrix_of(
+        &mut self,
+        name: &str,
+        work: &str,
+        specs: Vec<StepSpec>,
+        cells: impl IntoIterator<Item = (String, usize)>,
+    ) -> StepIx {
+        self.definitions += 1;
+        let work = self.share_work(name, work);
+        let specs: Vec<u32> = specs.into_iter().map(|spec| self.share_spec(name, spec)).collect();
+        let cells: Vec<StepIx> = cells
+            .into_iter()
+            .map(|(cell, spec)| self.node(format!("{name}[{cell}]").into(), specs[spec], work))
+            .collect();
+        self.join(name, &cells)
+    }
+
+    /// Adds the node that waits for all cells of a matrix.
+    fn join(&mut self, name: &str, cells: &[StepIx]) -> StepIx {
         if cells.is_empty() {
             self.problems.push(PlanError::EmptyMatrix(name.to_owned()));
         }
@@ -98,10 +129,8 @@ impl PlanBuilder {
             self.problems
                 .push(PlanError::TooManyCells { name: name.to_owned(), cells: cells.len() });
         }
-        let join = self.node(name, JOIN, 0);
-        for cell in cells {
-            self.needs.push((join, cell, Need::Required));
-        }
+        let join = self.node(name.into(), JOIN, 0);
+        self.needs.extend(cells.iter().map(|cell| (join, *cell, Need::Required)));
         join
     }
 
@@ -173,9 +202,9 @@ impl PlanBuilder {
         plan
     }
 
-    fn node(&mut self, name: &str, spec: u32, work: u32) -> StepIx {
+    fn node(&mut self, name: Box<str>, spec: u32, work: u32) -> StepIx {
         let at = StepIx(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
-        self.names.push(name.into());
+        self.names.push(name);
         self.spec_of.push(spec);
         self.work_of.push(work);
         at

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::plan_type::Plan;
-use super::spec::{Condition, LockOrder, OnFailure, OnLostContact, Pin, RetryOn, StepSpec};
+use super::spec::{Condition, LockOrder, OnFailure, OnLostContact, Pin, RetryOn, StepSpec, When};
 
 /// BLAKE3 of a plan's canonical form.
 ///
@@ -123,6 +123,15 @@ impl Canon {
             Condition::Failure => 1,
             Condition::Always => 2,
         });
+        match &spec.when {
+            When::Holds => self.number(0),
+            When::Fails(text) => self.text(&format!("fails {text}")),
+            When::Asks(text) => self.text(&format!("asks {text}")),
+        }
+        self.number(spec.reads.len() as u64);
+        for step in &spec.reads {
+            self.number(u64::from(step.0));
+        }
         self.number(match spec.on_failure {
             OnFailure::Fail => 0,
             OnFailure::Ignore => 1,

@@ -19,5 +19,5 @@ pub use limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX, WORK_MA
 pub use plan_type::{Edge, Plan};
 pub use spec::{
     Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Retry, RetryOn,
-    StepSpec, WorkerFacts,
+    StepSpec, When, WorkerFacts,
 };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::StepIx;
 use crate::requirement::{Labels, Requirement};
 use crate::time::Span;
 
@@ -15,6 +16,18 @@ pub enum Condition {
     Failure,
     /// In any case, also when the run is being cancelled (`always()`).
     Always,
+}
+
+/// A condition on values, beside the one on needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum When {
+    /// None, or one that held when the plan was made.
+    #[default]
+    Holds,
+    /// It did not hold when the plan was made: the step is skipped. The text says what was asked, with the values.
+    Fails(Box<str>),
+    /// An expression over outputs of needs, decided when they have ended.
+    Asks(Box<str>),
 }
 
 /// Where a step must run, beyond labels.
@@ -192,6 +205,10 @@ pub struct StepSpec {
     pub priority: i32,
     /// When it runs, seen from its needs.
     pub condition: Condition,
+    /// Whether it runs, by values.
+    pub when: When,
+    /// Nodes whose status and outputs its condition and its work refer to; all among its needs, near or far.
+    pub reads: Vec<StepIx>,
     /// Whether its failure fails the run.
     pub on_failure: OnFailure,
     /// The most of its cells that one worker runs at a time.
@@ -214,6 +231,8 @@ impl Default for StepSpec {
             kill_grace: Span::secs(10),
             priority: 0,
             condition: Condition::Success,
+            when: When::Holds,
+            reads: Vec::new(),
             on_failure: OnFailure::Fail,
             per_worker: None,
             wait_for_worker: Span::mins(5),

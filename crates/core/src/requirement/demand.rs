@@ -1,46 +1,11 @@
-//! What a step demands of a worker, and what a worker advertises.
+//! What a step demands: clauses of atoms.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a worker advertises: words (`docker`) and facts (`os=linux`, `cpu=8`), compared without regard to case.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Labels(Vec<Box<str>>);
-
-impl Labels {
-    /// Labels from any list of words; sorted, in lower case, each once.
-    pub fn new<I: IntoIterator<Item = S>, S: AsRef<str>>(words: I) -> Self {
-        let mut list: Vec<Box<str>> =
-            words.into_iter().map(|w| w.as_ref().to_lowercase().into()).collect();
-        list.sort();
-        list.dedup();
-        Self(list)
-    }
-
-    /// Whether the word (in lower case) is among them.
-    pub fn has(&self, word: &str) -> bool {
-        self.0.binary_search_by(|label| (**label).cmp(word)).is_ok()
-    }
-
-    /// The greatest number among the facts `key=…`.
-    pub fn number(&self, key: &str) -> Option<u64> {
-        self.iter()
-            .filter_map(|label| label.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
-            .max()
-    }
-
-    /// All labels in order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|label| &**label)
-    }
-}
-
-impl fmt::Display for Labels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join(","))
-    }
-}
+use super::amount::show;
+use super::labels::Labels;
 
 /// How a fact's number is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,6 +18,28 @@ pub enum Compare {
     AtLeast,
     /// `>`
     Greater,
+}
+
+impl Compare {
+    /// How it is written.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::AtLeast => ">=",
+            Self::Greater => ">",
+        }
+    }
+
+    /// The one that holds where this one does not.
+    pub(super) const fn opposite(self) -> Self {
+        match self {
+            Self::Less => Self::AtLeast,
+            Self::AtMost => Self::Greater,
+            Self::AtLeast => Self::Less,
+            Self::Greater => Self::AtMost,
+        }
+    }
 }
 
 /// One word of a requirement.
@@ -99,10 +86,9 @@ impl fmt::Display for Atom {
         match self {
             Self::Has(label) => f.write_str(label),
             Self::Lacks(label) => write!(f, "not {label}"),
-            Self::Number(key, Compare::Less, n) => write!(f, "{key}<{n}"),
-            Self::Number(key, Compare::AtMost, n) => write!(f, "{key}<={n}"),
-            Self::Number(key, Compare::AtLeast, n) => write!(f, "{key}>={n}"),
-            Self::Number(key, Compare::Greater, n) => write!(f, "{key}>{n}"),
+            Self::Number(key, compare, n) => {
+                write!(f, "{key}{}{}", compare.sign(), show(key, *n))
+            }
         }
     }
 }

@@ -1,0 +1,250 @@
+//! The cells of a matrix: the product of its axes, less what is excluded, plus what is included.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::cell::cell_name;
+use super::render::Known;
+use crate::plan::{CELLS_MAX, STEPS_MAX};
+use crate::problem::{Code, Problem};
+use crate::spec::{CellPart, Matrix, MatrixForm, Spanned, Text};
+
+/// All cells of a matrix. A cell is a row of numbers, one for each axis: a hundred thousand cells share their values.
+#[derive(Debug)]
+pub(super) struct Cells {
+    pub(super) axes: Vec<String>,
+    values: Vec<Vec<String>>,
+    /// Rows of `axes.len()` numbers, laid end to end.
+    rows: Vec<u32>,
+    count: usize,
+    /// What `include` added to a cell.
+    added: BTreeMap<usize, Vec<(String, String)>>,
+    /// Axes whose value a worker must have, with what stands before the value.
+    routes: Vec<(usize, String)>,
+}
+
+/// Part of a cell: some axes with their values, and values beyond the axes.
+struct Part {
+    axes: Vec<(usize, u32)>,
+    beyond: Vec<(String, String)>,
+}
+
+impl Cells {
+    /// The cells, or nothing if there are problems.
+    pub(super) fn new(known: &mut Known<'_>, matrix: &Matrix) -> Option<Self> {
+        let before = known.problems.len();
+        let mut cells = Self {
+            axes: matrix.axes.iter().map(|axis| axis.name.value.clone()).collect(),
+            values: matrix.axes.iter().map(|axis| values(known, &axis.values)).collect(),
+            rows: Vec::new(),
+            count: 0,
+            added: BTreeMap::new(),
+            routes: routes(matrix),
+        };
+        let size = cells.values.iter().try_fold(1_usize, |size, axis| size.checked_mul(axis.len()));
+        if size.is_none_or(|size| size > STEPS_MAX) {
+            known.problems.push(cells.too_many(matrix, size));
+            return None;
+        }
+        cells.product(known, matrix);
+        for include in &matrix.include {
+            cells.include(known, include);
+        }
+        match cells.count {
+            0 if known.problems.len() == before => {
+                let title = "the matrix has no cells: every combination is excluded";
+                known.problems.push(Problem::new(Code::EmptyMatrix, matrix.span.clone(), title));
+            }
+            count if count > CELLS_MAX => known.problems.push(cells.too_many(matrix, Some(count))),
+            _ => {}
+        }
+        (known.problems.len() == before).then_some(cells)
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// What stands between the brackets of the cell's name.
+    pub(super) fn name(&self, cell: usize) -> String {
+        let added = self.added.get(&cell).into_iter().flatten();
+        cell_name(self.row(cell), added.map(|(key, value)| (&**key, &**value)))
+    }
+
+    /// The values of a cell, in the order of the axes.
+    fn row(&self, cell: usize) -> impl Iterator<Item = &str> {
+        let row = &self.rows[cell * self.axes.len()..(cell + 1) * self.axes.len()];
+        row.iter().zip(&self.values).map(|(value, axis)| &*axis[*value as usize])
+    }
+
+    /// The value of one name in a cell; empty if it has none.
+    pub(super) fn value(&self, cell: usize, name: &str) -> &str {
+        let added = self.added.get(&cell).into_iter().flatten();
+        let mut added = added.filter(|(key, _)| key == name).map(|(_, value)| &**value);
+        let mut own = self.axes.iter().zip(self.row(cell)).filter(|(axis, _)| *axis == name);
+        added.next().or_else(|| own.next().map(|(_, value)| value)).unwrap_or_default()
+    }
+
+    /// What expressions read as `matrix` in a cell.
+    pub(super) fn scope(&self, cell: usize) -> Map<String, Value> {
+        let own = self.axes.iter().map(|axis| &**axis).zip(self.row(cell));
+        let added = self.added.get(&cell).into_iter().flatten();
+        let all = own.chain(added.map(|(key, value)| (&**key, &**value)));
+        all.map(|(name, value)| (name.to_owned(), value.into())).collect()
+    }
+
+    /// The labels that a cell demands of its worker.
+    pub(super) fn labels(&self, cell: usize) -> Vec<String> {
+        let row: Vec<&str> = self.row(cell).collect();
+        self.routes.iter().map(|(axis, prefix)| format!("{prefix}{}", row[*axis])).collect()
+    }
+
+    /// The axes that decide on which workers a cell runs.
+    pub(super) fn routing(&self) -> impl Iterator<Item = &str> {
+        self.routes.iter().map(|(axis, _)| &*self.axes[*axis])
+    }
+
+    /// Counts through the product like an odometer, the last axis fastest.
+    fn product(&mut self, known: &mut Known<'_>, matrix: &Matrix) {
+        // Before `exclude` is read: it may bring values that are in no axis.
+        let sizes: Vec<usize> = self.values.iter().map(Vec::len).collect();
+        let excludes: Vec<Part> =
+            matrix.exclude.iter().map(|cell| self.part(known, &cell.value)).collect();
+        let mut used = vec![false; excludes.len()];
+        let mut row = vec![0_u32; self.axes.len()];
+        let mut more = !sizes.is_empty() && !sizes.contains(&0);
+        while more {
+            let mut left_out = false;
+            for (_, used) in excludes.iter().zip(&mut used).filter(|(part, _)| part.matches(&row)) {
+                (left_out, *used) = (true, true);
+            }
+            if !left_out {
+                self.rows.extend(&row);
+                self.count += 1;
+            }
+            more = advance(&mut row, &sizes);
+        }
+        let unused = matrix.exclude.iter().zip(used).filter(|(_, used)| !used);
+        for (cell, _) in unused.filter(|(cell, _)| literal(&cell.value)) {
+            let title = "this `exclude` matches no cell";
+            let problem = Problem::new(Code::NoSuchCell, cell.span.clone(), title);
+            known.problems.push(problem.help("are the values spelled as in the axes?"));
+        }
+    }
+
+    /// Adds values to the cells that match; or a cell, if every axis is named and none matches.
+    fn include(&mut self, known: &mut Known<'_>, include: &CellPart) {
+        let part = self.part(known, &include.value);
+        let width = self.axes.len();
+        let row = |cells: &Self, cell: usize| cells.rows[cell * width..(cell + 1) * width].to_vec();
+        let hits: Vec<usize> = match width {
+            0 => Vec::new(),
+            _ => (0..self.count).filter(|cell| part.matches(&row(self, *cell))).collect(),
+        };
+        if hits.is_empty() && part.axes.len() == width {
+            let mut new = part.axes;
+            new.sort_unstable();
+            self.rows.extend(new.into_iter().map(|(_, value)| value));
+            if !part.beyond.is_empty() {
+                self.added.insert(self.count, part.beyond);
+            }
+            self.count += 1;
+        } else if hits.is_empty() || part.beyond.is_empty() {
+            let title = if hits.is_empty() {
+                "this `include` matches no cell"
+            } else {
+                "this `include` adds nothing"
+            };
+            let problem = Problem::new(Code::NoSuchCell, include.span.clone(), title);
+            known.problems.push(problem.help(
+                "name every axis to add a cell, or some axes and a new key to add a value to cells",
+            ));
+        } else {
+            for cell in hits {
+                add(self.added.entry(cell).or_default(), &part.beyond);
+            }
+        }
+    }
+
+    fn part(&mut self, known: &mut Known<'_>, written: &[(Spanned<String>, Text)]) -> Part {
+        let mut part = Part { axes: Vec::new(), beyond: Vec::new() };
+        for (name, text) in written {
+            let Some(value) = known.text(text) else { continue };
+            match self.axes.iter().position(|axis| *axis == name.value) {
+                Some(axis) => part.axes.push((axis, self.number(axis, value))),
+                None => part.beyond.push((name.value.clone(), value)),
+            }
+        }
+        part
+    }
+
+    /// The number of a value in its axis; a value that is not among those listed gets one beyond them, outside the product.
+    fn number(&mut self, axis: usize, value: String) -> u32 {
+        let values = &mut self.values[axis];
+        let at = values.iter().position(|known| *known == value).unwrap_or_else(|| {
+            values.push(value);
+            values.len() - 1
+        });
+        u32::try_from(at).expect("a matrix has far fewer values")
+    }
+
+    fn too_many(&self, matrix: &Matrix, size: Option<usize>) -> Problem {
+        let sizes: Vec<String> = self.values.iter().map(|axis| axis.len().to_string()).collect();
+        let product = sizes.join(" × ");
+        let count = size.map_or_else(|| "far too many".to_owned(), |size| size.to_string());
+        let title =
+            format!("the matrix has {count} cells ({product}), at most {CELLS_MAX} are allowed");
+        Problem::new(Code::PlanTooLarge, matrix.span.clone(), title)
+    }
+}
+
+impl Part {
+    fn matches(&self, row: &[u32]) -> bool {
+        self.axes.iter().all(|(axis, value)| row[*axis] == *value)
+    }
+}
+
+fn advance(row: &mut [u32], sizes: &[usize]) -> bool {
+    for (place, size) in row.iter_mut().zip(sizes).rev() {
+        *place += 1;
+        if (*place as usize) < *size {
+            return true;
+        }
+        *place = 0;
+    }
+    false
+}
+
+fn add(to: &mut Vec<(String, String)>, values: &[(String, String)]) {
+    for (key, value) in values {
+        to.retain(|(known, _)| known != key);
+        to.push((key.clone(), value.clone()));
+    }
+}
+
+fn literal(cell: &[(Spanned<String>, Text)]) -> bool {
+    cell.iter().all(|(_, text)| text.template.is_literal().is_some())
+}
+
+/// The values of an axis, each once: two that come out the same from params are one.
+fn values(known: &mut Known<'_>, texts: &[Text]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let rendered = texts.iter().filter_map(|text| known.text(text));
+    rendered.filter(|value| seen.insert(value.clone())).collect()
+}
+
+/// `os` and `arch` route by themselves, others if asked; in the list form the value itself is the label.
+fn routes(matrix: &Matrix) -> Vec<(usize, String)> {
+    let axes = matrix.axes.iter().enumerate();
+    match matrix.form {
+        MatrixForm::List => axes.map(|(at, _)| (at, String::new())).collect(),
+        MatrixForm::Map => {
+            let routed = |name: &str| {
+                matches!(name, "os" | "arch") || matrix.route.iter().any(|axis| axis.value == name)
+            };
+            let routed = axes.filter(|(_, axis)| routed(&axis.name.value));
+            routed.map(|(at, axis)| (at, format!("{}=", axis.name.value))).collect()
+        }
+    }
+}

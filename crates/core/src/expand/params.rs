@@ -1,0 +1,73 @@
+//! Params: what was given, held against what is declared.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::problem::{Code, Problem};
+use crate::spec::{Param, Pipeline, nearest};
+
+/// Every param with its value. A param that may be left out and was is null.
+pub(super) fn params(
+    pipeline: &Pipeline,
+    given: &BTreeMap<String, String>,
+    problems: &mut Vec<Problem>,
+) -> BTreeMap<String, Value> {
+    for name in given.keys() {
+        if !pipeline.params.iter().any(|param| param.name.value == *name) {
+            problems.push(unknown(pipeline, name));
+        }
+    }
+    let values = pipeline.params.iter().map(|param| {
+        let value = match given.get(&param.name.value) {
+            Some(text) => given_value(param, text),
+            None => default_value(param),
+        };
+        let value = value.unwrap_or_else(|problem| {
+            problems.push(*problem);
+            Value::Null
+        });
+        (param.name.value.clone(), value)
+    });
+    values.collect()
+}
+
+fn given_value(param: &Param, text: &str) -> Result<Value, Box<Problem>> {
+    let (name, span) = (&param.name.value, param.name.span.clone());
+    let allowed: Vec<&str> = param.choices.iter().map(|choice| &*choice.value).collect();
+    if !allowed.is_empty() && !allowed.contains(&text) {
+        let title = format!("the param `{name}` cannot be `{text}`");
+        let problem = Problem::new(Code::ParamChoice, span, title);
+        return Err(Box::new(problem.help(format!("give one of {}", allowed.join(", ")))));
+    }
+    param.kind.value(text).ok_or_else(|| {
+        let title = format!("the param `{name}` is a {}, and `{text}` is none", param.kind.word());
+        Box::new(Problem::new(Code::ParamType, span, title))
+    })
+}
+
+fn default_value(param: &Param) -> Result<Value, Box<Problem>> {
+    match &param.default {
+        Some(default) => Ok(param.kind.value(&default.value).unwrap_or(Value::Null)),
+        None if !param.required => Ok(Value::Null),
+        None => {
+            let name = &param.name.value;
+            let title = format!("the param `{name}` must be given");
+            let problem = Problem::new(Code::ParamMissing, param.name.span.clone(), title);
+            Err(Box::new(
+                problem.help(format!("give it with `--param {name}=…`, or declare a default")),
+            ))
+        }
+    }
+}
+
+fn unknown(pipeline: &Pipeline, name: &str) -> Problem {
+    let names: Vec<&str> = pipeline.params.iter().map(|param| &*param.name.value).collect();
+    let span = pipeline.params.first().map_or(0..0, |param| param.name.span.clone());
+    let problem = Problem::new(Code::ParamUnknown, span, format!("there is no param `{name}`"));
+    match nearest(name, names.iter().copied()) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None if names.is_empty() => problem.help("this pipeline has no params"),
+        None => problem.help(format!("its params are {}", names.join(", "))),
+    }
+}

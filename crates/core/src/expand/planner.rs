@@ -1,0 +1,200 @@
+//! Puts steps, cells and needs into a plan.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::assembly::{params_left, steps_read, work};
+use super::cells::Cells;
+use super::expanded::{Expanded, ExpandedStep, Inputs};
+use super::params::params;
+use super::render::Known;
+use super::settings::spec;
+use super::specs::Specs;
+use crate::id::StepIx;
+use crate::plan::{NAME_MAX, PlanBuilder, PlanError};
+use crate::problem::{Code, Problem};
+use crate::spec::{Action, Pipeline, Shape, Step, duration, scalar_number};
+
+/// Makes the plan of a pipeline, or tells every problem.
+pub fn expand(pipeline: &Pipeline, inputs: Inputs<'_>) -> Result<Expanded, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let params = params(pipeline, inputs.params, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let value = Value::Object(params.clone().into_iter().collect());
+    let mut planner =
+        Planner { pipeline, params: value, problems, drafts: Vec::new(), index: BTreeMap::new() };
+    planner.draft();
+    let name = pipeline.name.as_ref().map_or(inputs.name, |name| &name.value);
+    let mut builder = PlanBuilder::new(name);
+    planner.locks(&mut builder);
+    for at in 0..planner.drafts.len() {
+        planner.add(&mut builder, at);
+    }
+    planner.needs(&mut builder);
+    let timeout = planner.timeout();
+    if planner.problems.is_empty() {
+        let steps = planner.drafts.iter().map(Draft::shown).collect();
+        match builder.build() {
+            Ok(plan) => return Ok(Expanded { plan, params, timeout, steps }),
+            Err(errors) => planner.problems.extend(errors.iter().map(|e| planned(pipeline, e))),
+        }
+    }
+    Problem::sort(&mut planner.problems);
+    Err(planner.problems)
+}
+
+struct Planner<'a> {
+    pipeline: &'a Pipeline,
+    params: Value,
+    problems: Vec<Problem>,
+    drafts: Vec<Draft<'a>>,
+    index: BTreeMap<&'a str, usize>,
+}
+
+/// A step with its cells and its place in the plan, before anything is added to it.
+struct Draft<'a> {
+    step: &'a Step,
+    cells: Option<Cells>,
+    /// The first of its nodes.
+    first: u32,
+    /// The node that stands for it.
+    node: StepIx,
+    tags: Vec<String>,
+}
+
+impl Planner<'_> {
+    /// Counts the cells of every step, so that each step's node is known before a step that reads it is added.
+    fn draft(&mut self) {
+        let mut next = 0;
+        for step in &self.pipeline.steps {
+            let mut known = Known::new(&self.params, &mut self.problems);
+            let cells = step.matrix.as_ref().and_then(|matrix| Cells::new(&mut known, matrix));
+            let count = cells.as_ref().map_or(0, Cells::count);
+            let count = u32::try_from(count).expect("cells are bounded");
+            let tags = step.settings.tags.as_ref().or(self.pipeline.defaults.tags.as_ref());
+            let tags = tags.into_iter().flatten().map(|tag| tag.value.clone()).collect();
+            self.index.insert(&step.name.value, self.drafts.len());
+            self.drafts.push(Draft { step, cells, first: next, node: StepIx(next + count), tags });
+            next += count + 1;
+        }
+    }
+
+    fn locks(&mut self, builder: &mut PlanBuilder) {
+        for (name, slots) in &self.pipeline.locks {
+            let shape = ("locks", Shape::Number(1, 1_000_000));
+            let mut known = Known::new(&self.params, &mut self.problems);
+            let slots = known.setting(Some(slots), shape, |text| scalar_number(text, shape.1));
+            builder.lock_slots(&name.value, slots.unwrap_or(1));
+        }
+    }
+
+    fn timeout(&mut self) -> Option<crate::time::Span> {
+        let mut known = Known::new(&self.params, &mut self.problems);
+        let shape = ("timeout", Shape::Duration);
+        known.setting(self.pipeline.timeout.as_ref(), shape, |text| duration(text).ok())
+    }
+
+    fn add(&mut self, builder: &mut PlanBuilder, at: usize) {
+        let draft = &self.drafts[at];
+        let mut known = Known::new(&self.params, &mut self.problems);
+        let mut work = work(&mut known, self.pipeline, draft.step);
+        work.axes = draft.cells.as_ref().map(|cells| cells.axes.clone()).unwrap_or_default();
+        work.params = params_left(&work, &self.params);
+        let read = steps_read(draft.step, &work);
+        let reads: Vec<StepIx> = read.iter().filter_map(|name| self.node(name)).collect();
+        let work = work.to_text();
+        let name = &draft.step.name.value;
+        match &draft.cells {
+            None => {
+                let mut known = Known::new(&self.params, &mut self.problems);
+                let spec = spec(&mut known, draft.step, &self.pipeline.defaults, &reads);
+                builder.step_with(name, spec, &work);
+            }
+            Some(cells) => {
+                let mut specs = Specs::new(self.pipeline, draft.step, cells, &reads);
+                let mut long = None;
+                let mut named = Vec::with_capacity(cells.count());
+                for cell in 0..cells.count() {
+                    let own = cells.name(cell);
+                    if name.len() + 2 + own.len() > NAME_MAX && long.is_none() {
+                        long = Some(own.clone());
+                    }
+                    named.push((own, specs.of(cell, &self.params, &mut self.problems)));
+                }
+                self.problems.extend(long.map(|cell| long_name(draft.step, &cell)));
+                builder.matrix_of(name, &work, specs.list, named);
+            }
+        }
+    }
+
+    fn node(&self, name: &str) -> Option<StepIx> {
+        self.index.get(name).map(|at| self.drafts[*at].node)
+    }
+
+    fn needs(&self, builder: &mut PlanBuilder) {
+        for draft in &self.drafts {
+            for need in &draft.step.needs {
+                let Some(other) = self.node(&need.step.value) else { continue };
+                for node in draft.nodes() {
+                    if need.optional {
+                        builder.needs_optional(node, other);
+                    } else {
+                        builder.needs(node, other);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// Its steps in the plan: itself, or its cells.
+    fn nodes(&self) -> impl Iterator<Item = StepIx> + use<> {
+        self.cell_range().map(StepIx)
+    }
+
+    const fn cell_range(&self) -> std::ops::Range<u32> {
+        match self.cells {
+            Some(_) => self.first..self.node.0,
+            None => self.first..self.first + 1,
+        }
+    }
+
+    fn shown(&self) -> ExpandedStep {
+        let step = self.step;
+        ExpandedStep {
+            name: step.name.value.clone(),
+            about: step.about.clone(),
+            tags: self.tags.clone(),
+            needs: step.needs.iter().map(|need| need.step.value.clone()).collect(),
+            node: self.node,
+            cells: self.cell_range(),
+            unavailable: match step.action {
+                Action::Unavailable(key) => Some(key),
+                Action::Script { .. } | Action::Exec { .. } | Action::Noop => None,
+            },
+        }
+    }
+}
+
+fn long_name(step: &Step, cell: &str) -> Problem {
+    let name = &step.name.value;
+    let title = format!("the name `{name}[{cell}]` has more than {NAME_MAX} bytes");
+    let span = step.matrix.as_ref().map_or(0..0, |matrix| matrix.span.clone());
+    Problem::new(Code::LongName, span, title)
+        .help("use short values, and look the long ones up in the step")
+}
+
+/// A problem that only the plan as a whole has.
+fn planned(pipeline: &Pipeline, error: &PlanError) -> Problem {
+    let of_step = |name: &str| pipeline.step(name).map_or(0..0, |step| step.name.span.clone());
+    let span = if let PlanError::WorkTooLong(name) = error {
+        of_step(name)
+    } else {
+        pipeline.steps.first().map_or(0..0, |step| step.name.span.clone())
+    };
+    Problem::new(Code::PlanTooLarge, span, error.to_string())
+}

@@ -1,0 +1,117 @@
+//! A step's settings, or the defaults in their place, become what the engine knows of it.
+
+use super::condition::condition;
+use super::render::Known;
+use crate::id::StepIx;
+use crate::plan::{LockUse, OnFailure, Placement, REPEATS_MAX, Retry, StepSpec};
+use crate::problem::{Code, Problem};
+use crate::requirement::{Atom, Clause, Requirement};
+use crate::spec::{Nodes, Setting, Settings, Shape, Step, Text, duration, scalar_number};
+use crate::time::Span;
+
+/// What the engine knows of a step, or of one cell of it.
+pub(super) fn spec(
+    known: &mut Known<'_>,
+    step: &Step,
+    defaults: &Settings,
+    reads: &[StepIx],
+) -> StepSpec {
+    let base = StepSpec::default();
+    let own = &step.settings;
+    let (condition, when) = condition(known, step.condition.as_ref());
+    let mut span = |own: &Option<Setting<Span>>, default: &Option<Setting<Span>>, key: &str| {
+        let setting = own.as_ref().or(default.as_ref());
+        known.setting(setting, (key, Shape::Duration), |text| duration(text).ok())
+    };
+    let timeout = span(&own.timeout, &defaults.timeout, "timeout");
+    let kill_grace = span(&own.kill_grace, &defaults.kill_grace, "kill_grace");
+    let wait_for_worker = span(&own.wait_for_worker, &defaults.wait_for_worker, "wait_for_worker");
+    let wait_for_lock = span(&own.wait_for_lock, &defaults.wait_for_lock, "wait_for_lock");
+    let ignore = own.ignore_failure.or(defaults.ignore_failure).unwrap_or(false);
+    StepSpec {
+        placement: placement(known, step, defaults),
+        locks: locks(known, step),
+        retry: retry(known, own.retry.as_ref().or(defaults.retry.as_ref())),
+        timeout,
+        kill_grace: kill_grace.unwrap_or(base.kill_grace),
+        priority: priority(known, own.priority.as_ref().or(defaults.priority.as_ref())),
+        condition,
+        when,
+        reads: reads.to_vec(),
+        on_failure: if ignore { OnFailure::Ignore } else { OnFailure::Fail },
+        per_worker: count(known, step.per_worker.as_ref()),
+        wait_for_worker: wait_for_worker.unwrap_or(base.wait_for_worker),
+        wait_for_lock: wait_for_lock.unwrap_or(base.wait_for_lock),
+        on_lost_contact: own.on_lost_contact.or(defaults.on_lost_contact).unwrap_or_default(),
+    }
+}
+
+/// The labels that a cell's values demand: `os=linux`, or the value itself in the list form.
+pub(super) fn route(spec: &mut StepSpec, labels: impl IntoIterator<Item = String>) {
+    let clauses = &mut spec.placement.requirement.0;
+    for clause in labels.into_iter().map(|label| Clause(vec![Atom::has(&label)])) {
+        if !clauses.contains(&clause) {
+            clauses.push(clause);
+        }
+    }
+}
+
+fn placement(known: &mut Known<'_>, step: &Step, defaults: &Settings) -> Placement {
+    let requires = step.settings.requires.as_ref().or(defaults.requires.as_ref());
+    let clauses = requires.into_iter().flatten().filter_map(|clause| {
+        let shape = ("requires", Shape::Requirement);
+        known.setting(Some(clause), shape, |text| Requirement::parse(text).ok())
+    });
+    let requirement = Requirement(clauses.collect());
+    let none = Nodes::default();
+    let nodes = step.settings.nodes.as_ref().or(defaults.nodes.as_ref()).unwrap_or(&none);
+    let mut names = |texts: &[Text]| -> Vec<Box<str>> {
+        texts.iter().filter_map(|text| known.text(text)).map(Into::into).collect()
+    };
+    let (allow, deny) = (names(&nodes.allow), names(&nodes.deny));
+    Placement { requirement, pin: step.pin, allow, deny }
+}
+
+fn locks(known: &mut Known<'_>, step: &Step) -> Vec<LockUse> {
+    let mut locks: Vec<LockUse> = Vec::new();
+    for lock in &step.locks {
+        let Some(name) = known.text(&lock.name) else { continue };
+        if name.trim_start_matches("./").is_empty() {
+            let problem = Problem::new(Code::Empty, lock.name.span.clone(), "a lock needs a name");
+            known.problems.push(problem);
+        } else if locks.iter().any(|other| *other.name == *name) {
+            let title = format!("`{}` takes the lock `{name}` twice", step.name.value);
+            known.problems.push(Problem::new(Code::Twice, lock.name.span.clone(), title));
+        } else {
+            locks.push(LockUse { name: name.into(), order: lock.order });
+        }
+    }
+    locks
+}
+
+fn retry(known: &mut Known<'_>, written: Option<&crate::spec::Retry>) -> Retry {
+    let base = Retry::default();
+    let Some(written) = written else { return base };
+    let (wait_min, wait_max) = written.wait.unwrap_or((base.wait_min, base.wait_max));
+    let shape = ("retry", Shape::Number(0, i64::from(REPEATS_MAX)));
+    Retry {
+        times: known
+            .setting(written.times.as_ref(), shape, |t| scalar_number(t, shape.1))
+            .unwrap_or(0),
+        wait_min,
+        wait_max,
+        on: written.on.clone(),
+        elsewhere: written.elsewhere,
+        lost: written.lost.unwrap_or(base.lost),
+    }
+}
+
+fn priority(known: &mut Known<'_>, setting: Option<&Setting<i32>>) -> i32 {
+    let shape = ("priority", Shape::Number(-1_000_000, 1_000_000));
+    known.setting(setting, shape, |text| scalar_number(text, shape.1)).unwrap_or(0)
+}
+
+fn count(known: &mut Known<'_>, setting: Option<&Setting<u32>>) -> Option<u32> {
+    let shape = ("per_worker", Shape::Number(1, 1_000_000));
+    known.setting(setting, shape, |text| scalar_number(text, shape.1))
+}

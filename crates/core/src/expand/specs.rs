@@ -1,0 +1,87 @@
+//! The specs of a matrix: one for all cells that agree on what the engine must know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::cells::Cells;
+use super::render::Known;
+use super::settings::{route, spec};
+use crate::id::StepIx;
+use crate::plan::StepSpec;
+use crate::problem::Problem;
+use crate::spec::{Late, Pipeline, ReadPath, Setting, Settings, Step};
+
+/// Makes the specs of the cells of a step, each once.
+#[derive(Debug)]
+pub(super) struct Specs<'a> {
+    pipeline: &'a Pipeline,
+    step: &'a Step,
+    cells: &'a Cells,
+    reads: &'a [StepIx],
+    /// Names of the matrix that decide on a spec.
+    decisive: Vec<&'a str>,
+    known: BTreeMap<Vec<&'a str>, usize>,
+    pub(super) list: Vec<StepSpec>,
+}
+
+impl<'a> Specs<'a> {
+    pub(super) fn new(
+        pipeline: &'a Pipeline,
+        step: &'a Step,
+        cells: &'a Cells,
+        reads: &'a [StepIx],
+    ) -> Self {
+        let read = engine_reads(step, &pipeline.defaults).into_iter();
+        let read = read.filter(|read| read.path[0] == "matrix").filter_map(|read| read.path.get(1));
+        let decisive: BTreeSet<&str> = read.map(|name| &**name).chain(cells.routing()).collect();
+        let decisive = decisive.into_iter().collect();
+        Self { pipeline, step, cells, reads, decisive, known: BTreeMap::new(), list: Vec::new() }
+    }
+
+    /// The place in the list of the spec of a cell.
+    pub(super) fn of(&mut self, cell: usize, params: &Value, problems: &mut Vec<Problem>) -> usize {
+        let key: Vec<&str> =
+            self.decisive.iter().map(|name| self.cells.value(cell, name)).collect();
+        if let Some(at) = self.known.get(&key) {
+            return *at;
+        }
+        let mut known = Known::new(params, problems).with_cell(self.cells.scope(cell));
+        let mut spec = spec(&mut known, self.step, &self.pipeline.defaults, self.reads);
+        route(&mut spec, self.cells.labels(cell));
+        self.list.push(spec);
+        self.known.insert(key, self.list.len() - 1);
+        self.list.len() - 1
+    }
+}
+
+/// Everything that is read for what the engine must know of a step.
+fn engine_reads<'a>(step: &'a Step, defaults: &'a Settings) -> Vec<&'a ReadPath> {
+    let mut reads: Vec<&ReadPath> = Vec::new();
+    reads.extend(step.condition.iter().flat_map(|asked| &asked.reads));
+    reads.extend(step.locks.iter().flat_map(|lock| &lock.name.reads));
+    reads.extend(late(step.per_worker.as_ref()));
+    for settings in [&step.settings, defaults] {
+        for setting in [
+            &settings.timeout,
+            &settings.kill_grace,
+            &settings.wait_for_worker,
+            &settings.wait_for_lock,
+        ] {
+            reads.extend(late(setting.as_ref()));
+        }
+        reads.extend(late(settings.priority.as_ref()));
+        reads.extend(late(settings.retry.as_ref().and_then(|retry| retry.times.as_ref())));
+        reads.extend(settings.requires.iter().flatten().flat_map(|clause| late(Some(clause))));
+        let nodes = settings.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
+        reads.extend(nodes.flat_map(|text| &text.reads));
+    }
+    reads
+}
+
+fn late<T>(setting: Option<&Setting<T>>) -> &[ReadPath] {
+    match setting.map(|setting| &setting.value) {
+        Some(Late::Later(text)) => &text.reads,
+        Some(Late::Known(_)) | None => &[],
+    }
+}

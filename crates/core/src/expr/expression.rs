@@ -1,0 +1,183 @@
+//! One expression: its text, what it reads, what it is worth.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
+
+use super::error::{ExprError, code};
+use super::evaluate::{evaluate, not_a_boolean};
+use super::node::{Node, NodeKind};
+use super::operation::to_text;
+use super::parse::parse;
+use super::scope::Scope;
+
+/// The inside of one `${{ }}`, or the part of an `if:` that asks for values. It is its text: two with the same text are
+/// equal, and the text is all that is stored of it.
+#[derive(Clone)]
+pub struct Expression {
+    /// Without blanks around it.
+    text: Box<str>,
+    /// Where the text begins in the one that was given.
+    at: usize,
+    node: Node,
+}
+
+/// A name path that an expression reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathUse {
+    /// Its names: `["steps", "bundle", "outputs", "version"]`.
+    pub path: Vec<String>,
+    /// Its bytes in the text that was given.
+    pub range: Range<usize>,
+}
+
+impl Expression {
+    /// Reads an expression. Status functions are refused: they belong to `if:`.
+    pub fn parse(text: &str) -> Result<Self, ExprError> {
+        Self::parse_at(text, 0)
+    }
+
+    /// Reads an expression that begins at byte `offset` of a longer text, from which all ranges count.
+    pub(crate) fn parse_at(text: &str, offset: usize) -> Result<Self, ExprError> {
+        let at = offset + text.len() - text.trim_start().len();
+        let text = text.trim();
+        let parsed = parse(text).and_then(|node| match node.statuses().first() {
+            Some((status, _)) => Err(misplaced_status(text, status.range.clone())),
+            None => Ok(node),
+        });
+        let node = parsed.map_err(|error| error.shifted(at))?;
+        Ok(Self { text: text.into(), at, node })
+    }
+
+    /// Its text, without blanks around it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Every path that it reads, in the order of the text.
+    pub fn paths(&self) -> Vec<PathUse> {
+        let mut uses = Vec::new();
+        self.node.walk(&mut |node| {
+            if let NodeKind::Path(path) = &node.kind {
+                let range = without_brackets(&self.text, node.range.clone());
+                let range = range.start + self.at..range.end + self.at;
+                uses.push(PathUse { path: path.clone(), range });
+            }
+        });
+        uses
+    }
+
+    /// Its value.
+    pub fn evaluate(&self, scope: &Scope) -> Result<Value, ExprError> {
+        self.borrowed(scope).map(Cow::into_owned)
+    }
+
+    /// Its value, which must be true or false.
+    pub fn holds(&self, scope: &Scope) -> Result<bool, ExprError> {
+        let value = self.borrowed(scope)?;
+        value.as_bool().ok_or_else(|| not_a_boolean(&self.text, self.range(), &value))
+    }
+
+    /// Its value as it stands in a string: null is refused, lists and objects are JSON.
+    pub fn render(&self, scope: &Scope) -> Result<String, ExprError> {
+        let value = self.borrowed(scope)?;
+        to_text(&value).map(Cow::into_owned).ok_or_else(|| self.no_value())
+    }
+
+    /// The value if it is the same in every scope.
+    pub(super) fn literal(&self) -> Option<&Value> {
+        if let NodeKind::Literal(value) = &self.node.kind { Some(value) } else { None }
+    }
+
+    /// Whether no values can make it true or false.
+    pub(super) fn never_boolean(&self) -> bool {
+        self.node.never_boolean()
+    }
+
+    fn borrowed<'a>(&'a self, scope: &'a Scope) -> Result<Cow<'a, Value>, ExprError> {
+        evaluate(&self.node, &self.text, scope).map_err(|error| error.shifted(self.at))
+    }
+
+    fn no_value(&self) -> ExprError {
+        let paths: Vec<String> = self.paths().iter().map(|read| read.path.join(".")).collect();
+        let who = if paths.is_empty() { self.text.to_string() } else { paths.join("` and `") };
+        let has = if paths.len() > 1 { "have" } else { "has" };
+        let what = format!("`{who}` {has} no value, and a string needs one");
+        let error = ExprError::new(code::VALUE, self.range(), what);
+        match paths.first() {
+            Some(path) if path.starts_with("steps.") => error.help(format!(
+                "a step that was skipped has no outputs: write default({path}, \"…\")"
+            )),
+            Some(path) => error.help(format!("write default({path}, \"…\")")),
+            None => error,
+        }
+    }
+
+    /// Its bytes in the text that was given.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.at..self.at + self.text.len()
+    }
+}
+
+/// The bytes of a path that perhaps stands in brackets, which belong to its node.
+fn without_brackets(text: &str, range: Range<usize>) -> Range<usize> {
+    let around = |c: char| c == '(' || c == ')' || c.is_whitespace();
+    let path = text[range.clone()].trim_start_matches(around);
+    let start = range.end - path.len();
+    start..start + path.trim_end_matches(around).len()
+}
+
+fn misplaced_status(text: &str, range: Range<usize>) -> ExprError {
+    let call = &text[range.clone()];
+    ExprError::new(code::EXPRESSION, range.clone(), format!("`{call}` can stand in `if:` only"))
+        .help("it tells when a step runs and is no value")
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.text).finish()
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Expression {}
+
+impl PartialOrd for Expression {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Expression {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl Serialize for Expression {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Expression {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,54 @@
+//! What an expression may read, and how much work it may do.
+
+use serde_json::{Map, Value};
+
+/// The values that an expression can read, by the first name of their path, and a bound on its work.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    values: Map<String, Value>,
+    fuel: u64,
+}
+
+impl Scope {
+    /// Values compared or visited by one evaluation. No honest expression comes near it; one that does ends within
+    /// some ten milliseconds.
+    pub const FUEL: u64 = 1_000_000;
+
+    /// A scope with these values: `{"params": {"channel": "beta"}, "matrix": …}`.
+    pub fn new(values: Map<String, Value>) -> Self {
+        Self { values, fuel: Self::FUEL }
+    }
+
+    /// The same, with `value` under the first name `root`.
+    #[must_use]
+    pub fn with(mut self, root: &str, value: Value) -> Self {
+        self.values.insert(root.to_owned(), value);
+        self
+    }
+
+    /// The same, with another bound on the work of one evaluation.
+    #[must_use]
+    pub fn fuel(mut self, fuel: u64) -> Self {
+        self.fuel = fuel;
+        self
+    }
+
+    /// The bound on the work of one evaluation.
+    pub(super) fn fuel_of_one(&self) -> u64 {
+        self.fuel
+    }
+
+    /// The value at a path; null if there is none.
+    pub(super) fn get(&self, path: &[String]) -> &Value {
+        let found = path.split_first().and_then(|(root, names)| {
+            names.iter().try_fold(self.values.get(root)?, |value, name| value.get(name))
+        });
+        found.unwrap_or(&Value::Null)
+    }
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Self::new(Map::new())
+    }
+}

@@ -1,0 +1,184 @@
+//! A string with `${{ }}` in it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::error::{ExprError, code};
+use super::expression::{Expression, PathUse};
+use super::operation::to_text;
+use super::scope::Scope;
+
+/// Bytes of a rendered string: more than any operating system takes for an argument or a variable.
+const RENDERED_MAX: usize = 1024 * 1024;
+
+/// A string with `${{ }}` in it. Stored as its source, so a string without any is stored as itself; to have `${{` in
+/// the result, write `${{ "${{" }}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Template(pub Vec<Piece>);
+
+/// A part of a [`Template`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Piece {
+    /// As it stands.
+    Text(String),
+    /// The value of an expression.
+    Expr(Expression),
+}
+
+impl Template {
+    /// Reads a string.
+    pub fn parse(text: &str) -> Result<Self, ExprError> {
+        let mut template = Self::default();
+        let mut at = 0;
+        while let Some(length) = text[at..].find(OPEN) {
+            let open = at + length;
+            template.push_text(&text[at..open]);
+            let (expression, close) = expression_at(text, open)?;
+            match expression.literal().and_then(to_text) {
+                Some(literal) => template.push_text(&literal),
+                None => template.0.push(Piece::Expr(expression)),
+            }
+            at = close;
+        }
+        template.push_text(&text[at..]);
+        Ok(template)
+    }
+
+    /// The string, if no value can change it.
+    pub fn is_literal(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Every path that it reads, in the order of the text.
+    pub fn paths(&self) -> Vec<PathUse> {
+        self.expressions().flat_map(Expression::paths).collect()
+    }
+
+    /// The string with every value in its place.
+    pub fn render(&self, scope: &Scope) -> Result<String, ExprError> {
+        let mut rendered = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => rendered.push_str(text),
+                Piece::Expr(expression) => push_value(&mut rendered, expression, scope)?,
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// The same string, with the values of those expressions in place that read nothing but the known roots.
+    pub fn partially(&self, scope: &Scope, known_roots: &[&str]) -> Result<Self, ExprError> {
+        let known = |read: &PathUse| known_roots.contains(&&*read.path[0]);
+        let mut template = Self::default();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => template.push_text(text),
+                Piece::Expr(expression) if expression.paths().iter().all(known) => {
+                    let mut value = String::new();
+                    push_value(&mut value, expression, scope)?;
+                    template.push_text(&value);
+                }
+                Piece::Expr(_) => template.0.push(piece.clone()),
+            }
+        }
+        Ok(template)
+    }
+
+    fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Expr(expression) => Some(expression),
+        })
+    }
+
+    /// Adds text, so that no two texts are side by side and none is empty.
+    fn push_text(&mut self, text: &str) {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(last)) => last.push_str(text),
+            _ => self.0.push(Piece::Text(text.to_owned())),
+        }
+    }
+}
+
+fn push_value(
+    rendered: &mut String,
+    expression: &Expression,
+    scope: &Scope,
+) -> Result<(), ExprError> {
+    rendered.push_str(&expression.render(scope)?);
+    if rendered.len() <= RENDERED_MAX {
+        return Ok(());
+    }
+    let what = format!("`{expression}` makes the string longer than {RENDERED_MAX} bytes");
+    Err(ExprError::new(code::VALUE, expression.range(), what)
+        .help("hand large values over in a file, as an artifact"))
+}
+
+const OPEN: &str = "${{";
+const CLOSE: &str = "}}";
+
+/// The expression whose `${{` is at byte `open` of the text, and where its `}}` ends.
+pub(crate) fn expression_at(text: &str, open: usize) -> Result<(Expression, usize), ExprError> {
+    let close = closing(text, open)?;
+    let inner = open + OPEN.len()..close - CLOSE.len();
+    if text[inner.clone()].trim().is_empty() {
+        return Err(empty(open..close));
+    }
+    Ok((Expression::parse_at(&text[inner.clone()], inner.start)?, close))
+}
+
+/// Where the `${{` at byte `open` ends, behind its `}}`. Braces inside the texts of the expression do not count.
+fn closing(text: &str, open: usize) -> Result<usize, ExprError> {
+    let inner = &text[open + OPEN.len()..];
+    let mut quote = None;
+    for (index, byte) in inner.bytes().enumerate() {
+        let ends = inner.as_bytes()[index..].starts_with(CLOSE.as_bytes());
+        match (quote, byte) {
+            (Some(open), _) => quote = quote.filter(|_| byte != open),
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, _) if ends => return Ok(open + OPEN.len() + index + CLOSE.len()),
+            (None, _) => {}
+        }
+    }
+    let what = "`${{` has no `}}`";
+    let error = ExprError::new(code::EXPRESSION, open..open + OPEN.len(), what);
+    Err(match quote {
+        Some(_) => error.help("a quote after it is not closed either"),
+        None => error.help("write ${{ params.x }}"),
+    })
+}
+
+fn empty(braces: Range<usize>) -> ExprError {
+    ExprError::new(code::EXPRESSION, braces, "there is no expression between the braces")
+        .help("write ${{ params.x }}; for the text itself write ${{ \"${{ }}\" }}")
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(&text.replace(OPEN, "${{ \"${{\" }}")),
+            Piece::Expr(expression) => write!(f, "{OPEN} {expression} {CLOSE}"),
+        })
+    }
+}
+
+impl Serialize for Template {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Template {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,253 @@
+//! Text to tokens; whatever other languages would allow is met here, with the words of this one.
+
+use std::ops::Range;
+
+use serde_json::{Number, Value};
+
+use super::error::{ExprError, code};
+
+/// A token and the bytes that it covers.
+#[derive(Clone, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind<'a>,
+    pub(super) range: Range<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind<'a> {
+    /// Names joined by dots, none of them a word of the language if there is only one.
+    Path(&'a str),
+    /// A text, a number, `true`, `false` or `null`.
+    Literal(Value),
+    And,
+    Or,
+    Not,
+    In,
+    Compare(Comparison),
+    Open,
+    Close,
+    OpenList,
+    CloseList,
+    Comma,
+    End,
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+    In,
+    NotIn,
+}
+
+impl Comparison {
+    pub(super) const fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::Unequal => "!=",
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::Greater => ">",
+            Self::AtLeast => ">=",
+            Self::In => "in",
+            Self::NotIn => "not in",
+        }
+    }
+}
+
+/// All tokens of the text, the last one [`Kind::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ExprError> {
+    let mut list = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = text[at..].trim_start();
+        at = text.len() - rest.len();
+        let (kind, length) = token(rest).map_err(|error| error.shifted(at))?;
+        let end = kind == Kind::End;
+        list.push(Token { kind, range: at..at + length });
+        if end {
+            return Ok(list);
+        }
+        at += length;
+    }
+}
+
+/// The token at the beginning of the text, and its length.
+fn token(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
+    let Some(first) = rest.chars().next() else { return Ok((Kind::End, 0)) };
+    let digit_next = rest[first.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
+    match first {
+        '"' | '\'' => text_literal(rest, first),
+        'a'..='z' | 'A'..='Z' | '_' => path(rest),
+        '0'..='9' => number(rest),
+        '-' if digit_next => number(rest),
+        _ => sign(rest).ok_or_else(|| foreign(rest, first)),
+    }
+}
+
+fn sign(rest: &str) -> Option<(Kind<'static>, usize)> {
+    // Longer signs first. `===` and `<>` are no signs of ours, and their beginnings would be.
+    let signs = [
+        ("==", Kind::Compare(Comparison::Equal)),
+        ("!=", Kind::Compare(Comparison::Unequal)),
+        ("<=", Kind::Compare(Comparison::AtMost)),
+        (">=", Kind::Compare(Comparison::AtLeast)),
+        ("<", Kind::Compare(Comparison::Less)),
+        (">", Kind::Compare(Comparison::Greater)),
+        ("(", Kind::Open),
+        (")", Kind::Close),
+        ("[", Kind::OpenList),
+        ("]", Kind::CloseList),
+        (",", Kind::Comma),
+    ];
+    if rest.starts_with("===") || rest.starts_with("!==") || rest.starts_with("<>") {
+        return None;
+    }
+    signs
+        .into_iter()
+        .find(|(sign, _)| rest.starts_with(sign))
+        .map(|(sign, kind)| (kind, sign.len()))
+}
+
+fn text_literal(rest: &str, quote: char) -> Result<(Kind<'_>, usize), ExprError> {
+    let Some(length) = rest[1..].find(quote) else {
+        let what = format!("the text that begins here has no closing {quote}");
+        return Err(ExprError::new(code::EXPRESSION, 0..rest.len(), what));
+    };
+    Ok((Kind::Literal(rest[1..=length].into()), length + 2))
+}
+
+/// The bytes of a name at the beginning of the text.
+fn name_length(rest: &str) -> usize {
+    let inner = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let starts = rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if starts { rest.find(|c| !inner(c)).unwrap_or(rest.len()) } else { 0 }
+}
+
+fn path(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
+    let mut length = name_length(rest);
+    while rest[length..].starts_with('.') {
+        let name = name_length(&rest[length + 1..]);
+        if name == 0 {
+            return Err(bad_segment(rest, length));
+        }
+        length += 1 + name;
+    }
+    Ok((word(&rest[..length]).unwrap_or(Kind::Path(&rest[..length])), length))
+}
+
+fn word(text: &str) -> Option<Kind<'static>> {
+    Some(match text {
+        "and" => Kind::And,
+        "or" => Kind::Or,
+        "not" => Kind::Not,
+        "in" => Kind::In,
+        "true" => Kind::Literal(Value::Bool(true)),
+        "false" => Kind::Literal(Value::Bool(false)),
+        "null" => Kind::Literal(Value::Null),
+        _ => return None,
+    })
+}
+
+fn bad_segment(rest: &str, dot: usize) -> ExprError {
+    let path = &rest[..dot];
+    let after = rest[dot + 1..].chars().next().map_or(0, char::len_utf8);
+    ExprError::new(code::EXPRESSION, 0..dot + 1 + after, format!("a name must follow `{path}.`"))
+        .help("names begin with a letter or `_` and go on with letters, digits, `_` and `-`")
+}
+
+fn number(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+    let length = 1 + rest[1..].find(|c| !part(c)).unwrap_or(rest.len() - 1);
+    let text = &rest[..length];
+    let refused = |what: String| ExprError::new(code::EXPRESSION, 0..length, what);
+    let Some(number) = decimal(text) else {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(refused(format!("the number `{text}` is too great"))
+                .help(format!("write \"{text}\" to compare text")));
+        }
+        return Err(refused(format!("`{text}` is not a number")).help(format!(
+            "numbers are written `12` or `1.5`; text stands in quotes: \"{text}\""
+        )));
+    };
+    let shortest = spelling(&number);
+    if shortest != text {
+        return Err(refused(format!("the number `{text}` is {shortest}")).help(format!(
+            "write \"{text}\" to compare text, or `{shortest}` to compare numbers"
+        )));
+    }
+    Ok((Kind::Literal(Value::Number(number)), length))
+}
+
+/// The number that a text is, if it is one: digits, perhaps with a sign before and a fraction after them.
+pub(super) fn decimal(text: &str) -> Option<Number> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = match unsigned.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (unsigned, None),
+    };
+    if !digits(whole) || !fraction.is_none_or(digits) {
+        return None;
+    }
+    if fraction.is_some() {
+        return Number::from_f64(text.parse().ok()?);
+    }
+    let signed = text.parse::<i64>().map(Number::from);
+    signed.or_else(|_| text.parse::<u64>().map(Number::from)).ok()
+}
+
+/// How a number is written: as short as can be, so `1` for the JSON number `1.0`.
+pub(super) fn spelling(number: &Number) -> String {
+    let text = number.to_string();
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// Signs of other languages, what they mean there and what to write here. Longer ones first.
+const FOREIGN: &[(&str, &str)] = &[
+    ("&&", "write `and`"),
+    ("||", "write `or`"),
+    ("===", "write `==`"),
+    ("!==", "write `!=`"),
+    ("<>", "write `!=`"),
+    ("=~", "there are no patterns; `in` asks whether a text contains another"),
+    ("=", "write `==` to compare"),
+    ("!", "write `not`"),
+    ("&", "write `and`"),
+    ("|", "write `or`; there are no filters"),
+    ("${{", "this is an expression already: leave out `${{` and `}}`"),
+    ("$", "write the name alone: `env.HOME` for `$HOME`"),
+    ("{", "there are no maps; lists are written [\"a\", \"b\"]"),
+    ("+", NO_ARITHMETIC),
+    ("-", NO_ARITHMETIC),
+    ("*", NO_ARITHMETIC),
+    ("/", NO_ARITHMETIC),
+    ("%", NO_ARITHMETIC),
+    ("?", "there is no `? :`; `default(value, fallback)` replaces a missing value"),
+    ("\u{201c}", "write straight quotes: \"text\""),
+    ("\u{201d}", "write straight quotes: \"text\""),
+    ("\u{2018}", "write straight quotes: 'text'"),
+    ("\u{2019}", "write straight quotes: 'text'"),
+    ("`", "write \"text\" or 'text'"),
+];
+const NO_ARITHMETIC: &str = "there is no arithmetic: compute it in a step and read its output";
+
+fn foreign(rest: &str, first: char) -> ExprError {
+    let known = FOREIGN.iter().find(|(sign, _)| rest.starts_with(sign));
+    let sign = known.map_or(&rest[..first.len_utf8()], |(sign, _)| sign);
+    let what = format!("`{}` has no meaning in an expression", sign.escape_debug());
+    let error = ExprError::new(code::EXPRESSION, 0..sign.len(), what);
+    match known {
+        Some((_, help)) => error.help(*help),
+        None => error,
+    }
+}

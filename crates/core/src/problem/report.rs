@@ -1,0 +1,119 @@
+//! One problem, as data.
+
+use std::ops::Range;
+
+use super::code::Code;
+use super::source::Source;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing runs until it is mended.
+    Error,
+    /// Worth knowing; nothing is held up by it.
+    Note,
+}
+
+/// What is wrong, where, why, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Which problem it is, for ever under this code.
+    pub code: Code,
+    /// Whether it holds the run up.
+    pub severity: Severity,
+    /// Where: bytes of the file.
+    pub span: Range<usize>,
+    /// What is wrong, in one sentence without a full stop.
+    pub title: String,
+    /// What is to be seen at the place; may be empty.
+    pub label: String,
+    /// Why, or what to do.
+    pub help: Option<String>,
+    /// The corrected line.
+    pub fix: Option<Fix>,
+    /// Other places that belong to it, with what is to be seen there.
+    pub also: Vec<(Range<usize>, String)>,
+}
+
+impl Problem {
+    /// A problem that holds the run up.
+    pub fn new(code: Code, span: Range<usize>, title: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: Severity::Error,
+            span,
+            title: title.into(),
+            label: String::new(),
+            help: None,
+            fix: None,
+            also: Vec::new(),
+        }
+    }
+
+    /// The same, with what is to be seen at the place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// The same, with why or what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same, with the corrected line if there is one.
+    #[must_use]
+    pub fn fix(mut self, fix: impl Into<Option<Fix>>) -> Self {
+        self.fix = fix.into();
+        self
+    }
+
+    /// The same, with another place that belongs to it.
+    #[must_use]
+    pub fn also(mut self, span: Range<usize>, what: impl Into<String>) -> Self {
+        self.also.push((span, what.into()));
+        self
+    }
+
+    /// The same, as bad as this.
+    #[must_use]
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// Puts problems into the order of the file, each once.
+    pub fn sort(problems: &mut Vec<Self>) {
+        problems.sort_by_key(|problem| (problem.span.start, problem.span.end, problem.code));
+        problems.dedup();
+    }
+}
+
+/// A line to write instead of the one that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The bytes of the line to be replaced, without its line break.
+    pub span: Range<usize>,
+    /// What to write there; more than one line if it holds line breaks.
+    pub text: String,
+}
+
+impl Fix {
+    /// The line around `span` with the bytes of `span` replaced; none if they are not on one line.
+    pub fn replace(source: &Source, span: &Range<usize>, with: &str) -> Option<Self> {
+        let line = source.line_around(span.start);
+        let text = &source.text()[line.clone()];
+        if span.start < line.start || span.end > line.end || text.len() > Self::LINE_MAX {
+            return None;
+        }
+        let (before, after) =
+            (&text[..span.start - line.start], text[span.end - line.start..].trim_end());
+        Some(Self { text: format!("{before}{with}{after}").trim_end().to_owned(), span: line })
+    }
+
+    /// A corrected line longer than this helps nobody.
+    const LINE_MAX: usize = 1000;
+}

@@ -1,0 +1,34 @@
+//! Numbers of facts: plain, or sizes with a unit.
+
+use std::borrow::Cow;
+
+/// Facts that are sizes in bytes: a bare number there would be a number of nobody knows what.
+const SIZES: [&str; 2] = ["mem", "disk"];
+/// Units, the greatest first.
+const UNITS: [(&str, u64); 4] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+/// Whether the fact of this name is a size.
+pub(super) fn is_size(key: &str) -> bool {
+    SIZES.iter().any(|size| size.eq_ignore_ascii_case(key))
+}
+
+/// The number that a text is: digits, or digits and a unit of whatever case.
+pub(super) fn amount(text: &str) -> Option<u64> {
+    let length = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(length);
+    let factor = match unit {
+        "" => 1,
+        _ => UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?.1,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// How the number of a fact is written: a size with the greatest unit that leaves no rest.
+pub(super) fn show(key: &str, number: u64) -> Cow<'static, str> {
+    let whole = |(_, factor): &&(&str, u64)| number > 0 && number.is_multiple_of(*factor);
+    match UNITS.iter().find(whole).filter(|_| is_size(key)) {
+        Some((unit, factor)) => format!("{}{unit}", number / factor).into(),
+        None => number.to_string().into(),
+    }
+}

@@ -1,0 +1,85 @@
+//! A script in which every `${{ }}` has become a variable.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::hole::Hole;
+use super::lexer::holes;
+use crate::expr::{ExprError, Expression, code};
+
+/// A script for sh and the variables that it reads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Script {
+    /// What sh is to run.
+    pub text: String,
+    /// Variables to be exported to it, each with the expression whose value it has.
+    pub vars: Vec<(String, Expression)>,
+}
+
+/// How a reference to a variable is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// With quotes of its own.
+    Bare,
+    /// Where quotes are open already, or would be literal.
+    Quoted,
+}
+
+impl Form {
+    fn reference(self, name: &str) -> String {
+        match self {
+            Self::Bare => format!("\"${{{name}}}\""),
+            Self::Quoted => format!("${{{name}}}"),
+        }
+    }
+}
+
+/// Values in one script: each takes a variable of the environment, which is not endless.
+const VALUES_MAX: usize = 256;
+
+/// Reads the text of a `run` for sh, dash or bash.
+pub fn script(text: &str) -> Result<Script, ExprError> {
+    let holes = holes(text)?;
+    let mut free = free_names(text);
+    let mut script = Script { text: String::with_capacity(text.len()), vars: Vec::new() };
+    let mut at = 0;
+    for hole in holes {
+        script.text.push_str(&text[at..hole.range.start]);
+        at = hole.range.end;
+        let form = hole.form;
+        let name = script.variable(hole, &mut free)?;
+        script.text.push_str(&form.reference(&name));
+    }
+    script.text.push_str(&text[at..]);
+    Ok(script)
+}
+
+impl Script {
+    /// The variable of an expression: the one that it has already, or a new one.
+    fn variable(
+        &mut self,
+        hole: Hole,
+        free: &mut impl Iterator<Item = String>,
+    ) -> Result<String, ExprError> {
+        if let Some((name, _)) = self.vars.iter().find(|(_, known)| *known == hole.expression) {
+            return Ok(name.clone());
+        }
+        if self.vars.len() == VALUES_MAX {
+            let what = format!("a script can have {VALUES_MAX} values, and this is one more");
+            return Err(ExprError::new(code::SPLICE, hole.range, what)
+                .help("write them to a file in a step of its own"));
+        }
+        let name = free.next().expect("there is always a greater number");
+        self.vars.push((name.clone(), hole.expression));
+        Ok(name)
+    }
+}
+
+/// `W1`, `W2`, … without those that the text has as names of its own.
+fn free_names(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let taken: BTreeSet<String> =
+        words.filter(|word| word.starts_with('W')).map(str::to_owned).collect();
+    (1_u64..).map(|n| format!("W{n}")).filter(move |name| !taken.contains(name))
+}

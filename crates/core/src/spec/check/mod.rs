@@ -1,0 +1,8 @@
+//! Whether the parts of a pipeline fit together: needs, and the names that expressions read.
+
+mod needs;
+mod paths;
+mod pipeline;
+mod reach;
+
+pub(super) use pipeline::pipeline;

@@ -1,0 +1,70 @@
+//! Needs: of steps that exist, not of oneself, not in a circle.
+
+use super::reach::Reach;
+use crate::problem::{Code, Fix, Problem, Source};
+use crate::spec::names::nearest;
+use crate::spec::pipeline::{NeedRef, Pipeline};
+
+/// Circles told: whoever made more of them mends these first.
+const CIRCLES_MAX: usize = 10;
+
+/// Tells every need that cannot be.
+pub(super) fn check(
+    source: &Source,
+    pipeline: &Pipeline,
+    reach: &Reach<'_>,
+    problems: &mut Vec<Problem>,
+) {
+    for step in &pipeline.steps {
+        for need in &step.needs {
+            if need.step.value == step.name.value {
+                problems.push(self_need(need));
+            } else if reach.find(&need.step.value).is_none() {
+                problems.push(unknown(source, need, reach));
+            }
+        }
+    }
+    let circles = reach.circles();
+    problems.extend(circles.iter().take(CIRCLES_MAX).map(|circle| in_circle(pipeline, circle)));
+}
+
+fn self_need(need: &NeedRef) -> Problem {
+    let title = format!("`{}` needs itself", need.step.value);
+    Problem::new(Code::SelfNeed, need.step.span.clone(), title)
+        .help("a step begins when its needs have ended: take this one out")
+}
+
+fn unknown(source: &Source, need: &NeedRef, reach: &Reach<'_>) -> Problem {
+    let (name, span) = (&need.step.value, &need.step.span);
+    let problem =
+        Problem::new(Code::UnknownNeed, span.clone(), format!("there is no step `{name}`"));
+    if let Some(near) = nearest(name, reach.names()) {
+        let fix = Fix::replace(source, span, near);
+        return problem.label(format!("did you mean `{near}`?")).fix(fix);
+    }
+    let names: Vec<&str> = reach.names().take(12).collect();
+    problem.help(format!("the steps are {}", names.join(", ")))
+}
+
+fn in_circle(pipeline: &Pipeline, circle: &[usize]) -> Problem {
+    let name = |at: &usize| &*pipeline.steps[*at].name.value;
+    let path: Vec<&str> = circle.iter().map(name).collect();
+    let need_of = |pair: &[usize]| {
+        let needs = &pipeline.steps[pair[0]].needs;
+        needs
+            .iter()
+            .find(|need| need.step.value == name(&pair[1]))
+            .map(|need| need.step.span.clone())
+    };
+    let mut places = circle.windows(2).map(|pair| {
+        (
+            need_of(pair).unwrap_or_default(),
+            format!("`{}` needs `{}`", name(&pair[0]), name(&pair[1])),
+        )
+    });
+    let (span, label) = places.next().expect("a circle has two ends");
+    let title = format!("needs run in a circle: {}", path.join(" → "));
+    let problem =
+        Problem::new(Code::Cycle, span, title).label(label).help("take one of these needs out");
+    places.fold(problem, |problem, (span, what)| problem.also(span, what))
+}

@@ -1,0 +1,75 @@
+//! All checks of a pipeline as a whole.
+
+use super::needs;
+use super::paths::{Paths, Place};
+use super::reach::Reach;
+use crate::problem::{Problem, Source};
+use crate::spec::pipeline::{Action, Late, Pipeline, ReadPath, Setting, Settings, Step, Text};
+
+/// Tells what does not fit together.
+pub(crate) fn pipeline(source: &Source, pipeline: &Pipeline, problems: &mut Vec<Problem>) {
+    let reach = Reach::new(pipeline);
+    needs::check(source, pipeline, &reach, problems);
+    let mut paths = Paths::new(source, pipeline, reach, problems);
+    top(&mut paths, pipeline);
+    for (at, step) in pipeline.steps.iter().enumerate() {
+        paths.of_step(at);
+        self::step(&mut paths, step);
+    }
+}
+
+fn top(paths: &mut Paths<'_>, pipeline: &Pipeline) {
+    paths.check(Place::Plan, late(pipeline.timeout.as_ref()));
+    for (_, slots) in &pipeline.locks {
+        paths.check(Place::Plan, late(Some(slots)));
+    }
+    for variable in &pipeline.env {
+        paths.check(Place::Work, &variable.value.reads);
+    }
+    settings(paths, &pipeline.defaults);
+}
+
+fn step(paths: &mut Paths<'_>, step: &Step) {
+    if let Some(asked) = &step.condition {
+        paths.check(Place::If, &asked.reads);
+    }
+    if let Action::Script { reads, .. } = &step.action {
+        paths.check(Place::Work, reads);
+    }
+    if let Some(matrix) = &step.matrix {
+        let listed = matrix.axes.iter().flat_map(|axis| &axis.values);
+        let cells = matrix.include.iter().chain(&matrix.exclude);
+        let in_cells = cells.flat_map(|cell| cell.value.iter().map(|(_, text)| text));
+        texts(paths, Place::Axis, listed.chain(in_cells));
+    }
+    texts(paths, Place::Plan, step.locks.iter().map(|lock| &lock.name));
+    paths.check(Place::Plan, late(step.per_worker.as_ref()));
+    settings(paths, &step.settings);
+}
+
+fn settings(paths: &mut Paths<'_>, of: &Settings) {
+    texts(paths, Place::Work, of.env.iter().map(|variable| &variable.value).chain(&of.dir));
+    for setting in [&of.timeout, &of.wait_for_worker, &of.wait_for_lock, &of.kill_grace] {
+        paths.check(Place::Plan, late(setting.as_ref()));
+    }
+    paths.check(Place::Plan, late(of.priority.as_ref()));
+    paths.check(Place::Plan, late(of.retry.as_ref().and_then(|retry| retry.times.as_ref())));
+    for clause in of.requires.iter().flatten() {
+        paths.check(Place::Plan, late(Some(clause)));
+    }
+    let nodes = of.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
+    texts(paths, Place::Plan, nodes);
+}
+
+fn texts<'t>(paths: &mut Paths<'_>, place: Place, texts: impl Iterator<Item = &'t Text>) {
+    for text in texts {
+        paths.check(place, &text.reads);
+    }
+}
+
+fn late<T>(setting: Option<&Setting<T>>) -> &[ReadPath] {
+    match setting.map(|setting| &setting.value) {
+        Some(Late::Later(text)) => &text.reads,
+        Some(Late::Known(_)) | None => &[],
+    }
+}

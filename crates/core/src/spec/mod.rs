@@ -1,0 +1,30 @@
+//! The pipeline file: YAML in, a [`Pipeline`] with the place of everything out, or every problem at once.
+//!
+//! ```text
+//! Source ──tree──► nodes ──shape──► every key and value looks right ──read──► Pipeline ──check──► needs and names fit
+//! ```
+//!
+//! None of the stages stops at the first problem. `keys` is the one list of what may be written; `shape` and the JSON
+//! Schema both come from it.
+
+mod check;
+mod file;
+mod keys;
+mod names;
+mod pipeline;
+mod read;
+mod shape;
+mod tree;
+mod units;
+
+pub use file::{Options, read};
+pub(crate) use keys::Shape;
+pub use keys::schema;
+pub use names::{is_name, nearest};
+pub use pipeline::{
+    Action, Asked, Axis, CellPart, Late, LockRef, Matrix, MatrixForm, NeedRef, Nodes, Param,
+    ParamKind, Pipeline, ReadPath, Retry, Setting, Settings, Spanned, Step, Text, Variable,
+};
+pub(crate) use read::expression_problem;
+pub(crate) use shape::{expected, scalar_number};
+pub use units::{DurationError, duration};

@@ -1,0 +1,119 @@
+//! What a step executes: exactly one of `run`, `call` and what is not available yet.
+
+use super::reader::{Reader, spanned};
+use crate::problem::{Code, Fix, Problem};
+use crate::shell;
+use crate::spec::keys::STEP;
+use crate::spec::pipeline::{Action, Spanned};
+use crate::spec::tree::{Entry, Node, Value};
+
+/// Keys of which a step has one.
+const ACTIONS: &[&str] = &["run", "call", "http", "loop"];
+/// Shells whose language the lexer of `${{ }}` knows.
+const SH_LIKE: &[&str] = &["sh", "dash", "bash", "ash", "ksh", "zsh"];
+
+impl Reader<'_> {
+    pub(super) fn action(&mut self, entry: &Entry<'_>, shell: Option<&Spanned<String>>) -> Action {
+        let node = &entry.value;
+        let present: Vec<&Entry<'_>> =
+            node.entries().iter().filter(|e| ACTIONS.contains(&&*e.key.text)).collect();
+        if let [first, second, ..] = present.as_slice() {
+            let title = format!(
+                "a step does one thing, and this one has `{}` and `{}`",
+                first.key.text, second.key.text
+            );
+            let problem = Problem::new(Code::TwoActions, second.key.span.clone(), title);
+            self.problems.push(
+                problem.also(first.key.span.clone(), "the first").help("make two steps of it"),
+            );
+        }
+        match present.first().map(|e| (&*e.key.text, &e.value)) {
+            Some(("run", value)) => self.run(value, shell),
+            Some(("call", value)) => self.call(value),
+            Some(("http", _)) => Action::Unavailable("http"),
+            Some(_) => Action::Unavailable("loop"),
+            None => {
+                // An unknown key is told already, and is most likely what says what to do.
+                let unknown = |e: &Entry<'_>| {
+                    STEP.key(&e.key.text).is_none() && !e.key.text.starts_with("x-")
+                };
+                let map = matches!(node.value, Value::Null | Value::Map(_));
+                if map && !node.entries().iter().any(unknown) {
+                    self.problems.push(empty(entry));
+                }
+                Action::Noop
+            }
+        }
+    }
+
+    fn run(&mut self, node: &Node<'_>, shell: Option<&Spanned<String>>) -> Action {
+        let Some(text) = node.as_text() else { return Action::Noop };
+        let written = spanned(text, &node.span);
+        let sh_like = shell.is_none_or(|shell| is_sh_like(&shell.value));
+        if shell.is_none()
+            && !text.contains("${{")
+            && let Some(argv) = shell::direct(text)
+        {
+            return Action::Exec { argv, written };
+        }
+        if !sh_like {
+            self.splice_in_other_shell(node, text, shell);
+            let (text, vars) = (text.to_owned(), Vec::new());
+            return Action::Script { text, vars, written, reads: Vec::new() };
+        }
+        let parsed = shell::script(text);
+        let Some(script) = self.parsed(node, parsed) else { return Action::Noop };
+        let paths = script.vars.iter().flat_map(|(_, expression)| expression.paths()).collect();
+        let reads = self.reads(node, paths);
+        Action::Script { text: script.text, vars: script.vars, written, reads }
+    }
+
+    /// Only the quoting of sh is known; in another language a value could become code.
+    fn splice_in_other_shell(
+        &mut self,
+        node: &Node<'_>,
+        text: &str,
+        shell: Option<&Spanned<String>>,
+    ) {
+        let Some(at) = text.find("${{") else { return };
+        let end = text[at..].find("}}").map_or(text.len(), |close| at + close + 2);
+        let name = shell.map_or("this shell", |shell| &shell.value);
+        let span = node.locate(self.source.text(), &(at..end));
+        let title = format!("`${{{{ }}}}` cannot stand in a script for `{name}`");
+        let value = &text[at..end];
+        let help = format!(
+            "windlass knows the quoting of sh only: write `env: {{ VALUE: \"{value}\" }}` and read the variable"
+        );
+        self.problems.push(Problem::new(Code::Splice, span, title).help(help));
+    }
+
+    fn call(&mut self, node: &Node<'_>) -> Action {
+        match node.as_text() {
+            Some("noop") | None => {}
+            Some(other) => {
+                let title = format!("there is no built-in step `{other}`");
+                let problem = Problem::new(Code::UnknownCall, node.span.clone(), title);
+                let fix = other
+                    .eq_ignore_ascii_case("noop")
+                    .then(|| Fix::replace(self.source, &node.span, "noop"));
+                self.problems.push(
+                    problem
+                        .help("this version has `noop`; a command is written `run:`")
+                        .fix(fix.flatten()),
+                );
+            }
+        }
+        Action::Noop
+    }
+}
+
+fn empty(entry: &Entry<'_>) -> Problem {
+    let name = &entry.key.text;
+    Problem::new(Code::EmptyStep, entry.key.span.clone(), format!("the step `{name}` does nothing"))
+        .help("say what to do with `run:`; a step that only waits for others is `call: noop`")
+}
+
+fn is_sh_like(shell: &str) -> bool {
+    let program = shell.split_whitespace().next().unwrap_or("");
+    SH_LIKE.contains(&program.rsplit('/').next().unwrap_or(""))
+}

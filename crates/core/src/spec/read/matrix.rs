@@ -1,0 +1,116 @@
+//! A matrix.
+
+use super::reader::{Reader, key_name, spanned};
+use crate::problem::{Code, Problem};
+use crate::spec::names::nearest;
+use crate::spec::pipeline::{Axis, CellPart, Matrix, MatrixForm, Spanned};
+use crate::spec::tree::{Node, Value};
+
+/// What the axis of a plain list is called.
+const TARGET: &str = "target";
+/// Keys of a matrix that are no axes.
+const WORDS: &[&str] = &["include", "exclude", "route"];
+
+impl Reader<'_> {
+    pub(super) fn matrix(&mut self, node: &Node<'_>) -> Option<Matrix> {
+        let matrix = match &node.value {
+            Value::List(_) => self.list(node),
+            Value::Map(_) => self.axes(node),
+            Value::Null | Value::Scalar(_) | Value::Broken => return None,
+        };
+        if matrix.axes.is_empty() && matrix.include.is_empty() {
+            let problem =
+                Problem::new(Code::EmptyMatrix, node.span.clone(), "the matrix has no axes");
+            self.problems
+                .push(problem.help(
+                    "write `matrix: [linux, windows]` or `matrix: { os: [linux, windows] }`",
+                ));
+        }
+        self.check_axes(&matrix);
+        Some(matrix)
+    }
+
+    fn list(&mut self, node: &Node<'_>) -> Matrix {
+        let axis = Axis { name: spanned(TARGET, &node.span), values: self.texts(Some(node)) };
+        let (include, exclude, route) = (Vec::new(), Vec::new(), Vec::new());
+        Matrix {
+            span: node.span.clone(),
+            form: MatrixForm::List,
+            axes: vec![axis],
+            include,
+            exclude,
+            route,
+        }
+    }
+
+    fn axes(&mut self, node: &Node<'_>) -> Matrix {
+        let own = node
+            .entries()
+            .iter()
+            .filter(|e| !WORDS.contains(&&*e.key.text) && !e.key.text.starts_with("x-"));
+        let axes = own
+            .map(|e| Axis { name: key_name(&e.key), values: self.texts(Some(&e.value)) })
+            .collect();
+        Matrix {
+            span: node.span.clone(),
+            form: MatrixForm::Map,
+            axes,
+            include: self.cells(node.get("include")),
+            exclude: self.cells(node.get("exclude")),
+            route: node.get("route").map(|node| self.names(node, "axis")).unwrap_or_default(),
+        }
+    }
+
+    fn cells(&mut self, node: Option<&Node<'_>>) -> Vec<CellPart> {
+        let items = node.map(Node::many).unwrap_or_default();
+        let mut cells = Vec::new();
+        for item in items {
+            let entries = item.entries().iter();
+            let values =
+                entries.filter_map(|e| Some((key_name(&e.key), self.text(&e.value)?))).collect();
+            cells.push(Spanned { value: values, span: item.span.clone() });
+        }
+        cells
+    }
+
+    fn check_axes(&mut self, matrix: &Matrix) {
+        let axes: Vec<&str> = matrix.axes.iter().map(|axis| &*axis.name.value).collect();
+        let excluded =
+            matrix.exclude.iter().flat_map(|cell| cell.value.iter().map(|(name, _)| name));
+        for name in excluded.chain(&matrix.route) {
+            if !axes.contains(&&*name.value) {
+                self.problems.push(not_an_axis(name, &axes));
+            }
+        }
+        for axis in &matrix.axes {
+            if axis.values.is_empty() {
+                let title = format!("the axis `{}` has no values", axis.name.value);
+                self.problems.push(Problem::new(Code::EmptyMatrix, axis.name.span.clone(), title));
+            }
+            self.check_values(axis);
+        }
+    }
+
+    fn check_values(&mut self, axis: &Axis) {
+        let mut seen = std::collections::BTreeMap::new();
+        for value in &axis.values {
+            let Some(text) = value.template.is_literal() else { continue };
+            if let Some(first) = seen.insert(text, value.span.clone()) {
+                let title = format!("`{text}` stands twice in `{}`", axis.name.value);
+                let problem =
+                    Problem::new(Code::ValueTwice, value.span.clone(), title).label("the second");
+                self.problems
+                    .push(problem.also(first, "the first").help("two cells would have one name"));
+            }
+        }
+    }
+}
+
+fn not_an_axis(name: &Spanned<String>, axes: &[&str]) -> Problem {
+    let title = format!("the matrix has no axis `{}`", name.value);
+    let problem = Problem::new(Code::NotAnAxis, name.span.clone(), title);
+    match nearest(&name.value, axes.iter().copied()) {
+        Some(near) => problem.label(format!("did you mean `{near}`?")),
+        None => problem.help(format!("its axes are {}", axes.join(", "))),
+    }
+}

@@ -1,0 +1,123 @@
+//! Params: what may be given when a run begins.
+
+use super::reader::{Reader, key_name, spanned};
+use super::settings::flag;
+use crate::problem::{Code, Problem};
+use crate::spec::pipeline::{Param, ParamKind, Spanned};
+use crate::spec::tree::{Entry, Node, Scalar, Value};
+
+impl Reader<'_> {
+    pub(super) fn params(&mut self, node: Option<&Node<'_>>) -> Vec<Param> {
+        let entries = node.map(Node::entries).unwrap_or_default();
+        entries.iter().map(|entry| self.param(entry)).collect()
+    }
+
+    fn param(&mut self, entry: &Entry<'_>) -> Param {
+        let node = &entry.value;
+        let (default, choices) = match &node.value {
+            Value::Scalar(_) => (Some(node), &[][..]),
+            Value::Null | Value::List(_) | Value::Map(_) | Value::Broken => {
+                (node.get("default"), node.get("choose").map(Node::many).unwrap_or_default())
+            }
+        };
+        let kind = kind(node.get("type"), default, choices);
+        let required = flag(node.get("required"));
+        let param = Param {
+            required: required.unwrap_or(default.is_none()),
+            name: key_name(&entry.key),
+            about: node.get("about").and_then(Node::as_text).map(str::to_owned),
+            kind,
+            default: default.and_then(plain),
+            choices: choices.iter().filter_map(plain).collect(),
+        };
+        self.check_param(node, &param);
+        param
+    }
+
+    fn check_param(&mut self, node: &Node<'_>, param: &Param) {
+        let name = &param.name.value;
+        for value in param.choices.iter().chain(&param.default) {
+            if !param.kind.accepts(&value.value) {
+                let title = format!(
+                    "`{}` is no {}, and the param `{name}` is one",
+                    value.value,
+                    param.kind.word()
+                );
+                self.problems.push(Problem::new(Code::ParamType, value.span.clone(), title));
+            }
+            if value.value.contains("${{") {
+                let title = "a param is given, not computed";
+                self.problems.push(Problem::new(Code::TooLate, value.span.clone(), title));
+            }
+        }
+        if let Some(default) = &param.default
+            && !param.choices.is_empty()
+            && !param.choices.iter().any(|choice| choice.value == default.value)
+        {
+            let title =
+                format!("the default `{}` is none of the choices of `{name}`", default.value);
+            self.problems.push(Problem::new(Code::ParamChoice, default.span.clone(), title));
+        }
+        if let (Some(true), Some(default)) = (flag(node.get("required")), &param.default) {
+            let title = format!("`{name}` is required and has a default");
+            let problem = Problem::new(Code::Conflict, default.span.clone(), title);
+            self.problems.push(
+                problem.help("a param with a default need not be given: leave one of them out"),
+            );
+        }
+    }
+}
+
+/// What it is said to be, or looks like.
+fn kind(written: Option<&Node<'_>>, default: Option<&Node<'_>>, choices: &[Node<'_>]) -> ParamKind {
+    if let Some(kind) = written.and_then(Node::as_text).and_then(ParamKind::parse) {
+        return kind;
+    }
+    let examples: Vec<&Scalar<'_>> =
+        default.into_iter().chain(choices).filter_map(Node::as_scalar).collect();
+    if examples.is_empty() {
+        ParamKind::String
+    } else if examples.iter().all(|scalar| scalar.looks_like_number()) {
+        ParamKind::Number
+    } else if examples.iter().all(|scalar| scalar.as_flag().is_some()) {
+        ParamKind::Boolean
+    } else {
+        ParamKind::String
+    }
+}
+
+fn plain(node: &Node<'_>) -> Option<Spanned<String>> {
+    node.as_text().map(|text| spanned(text, &node.span))
+}
+
+impl ParamKind {
+    fn parse(word: &str) -> Option<Self> {
+        [Self::String, Self::Number, Self::Boolean].into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Its word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+
+    /// The value of a text that was given, if it is one of this kind.
+    pub fn value(self, text: &str) -> Option<serde_json::Value> {
+        match self {
+            Self::String => Some(text.into()),
+            Self::Number => {
+                let number: serde_json::Number = serde_json::from_str(text).ok()?;
+                Some(serde_json::Value::Number(number))
+            }
+            Self::Boolean => text.parse::<bool>().ok().map(Into::into),
+        }
+    }
+
+    /// Whether a text can be of this kind.
+    pub fn accepts(self, text: &str) -> bool {
+        self.value(text).is_some()
+    }
+}

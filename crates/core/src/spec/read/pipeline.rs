@@ -1,0 +1,72 @@
+//! The file itself.
+
+use super::reader::{Reader, key_name, spanned};
+use crate::problem::{Code, Fix, Problem};
+use crate::spec::names::{is_name, name_like};
+use crate::spec::pipeline::{Pipeline, Setting, Spanned};
+use crate::spec::tree::{Node, Value};
+use crate::spec::units::duration;
+
+impl Reader<'_> {
+    /// The whole pipeline.
+    pub(crate) fn pipeline(&mut self, root: &Node<'_>) -> Pipeline {
+        let defaults = root.get("defaults").map(|node| self.settings(node)).unwrap_or_default();
+        self.default_shell.clone_from(&defaults.shell);
+        Pipeline {
+            name: self.name(root.get("name")),
+            about: root.get("about").and_then(Node::as_text).map(str::to_owned),
+            timeout: self.setting(root.get("timeout"), |text| duration(text).ok()),
+            params: self.params(root.get("params")),
+            env: self.env(root.get("env")),
+            locks: self.locks_of(root.get("locks")),
+            defaults,
+            steps: self.steps(root),
+        }
+    }
+
+    fn name(&mut self, node: Option<&Node<'_>>) -> Option<Spanned<String>> {
+        let node = node?;
+        let text = node.as_text()?;
+        if !is_name(text) {
+            let title = format!("`{text}` is no name for a pipeline");
+            let help = "names are made of letters, digits, `_` and `-`, and begin with a letter or `_`; say more in `about:`";
+            let fix = Fix::replace(self.source, &node.span, &name_like(text));
+            self.problems
+                .push(Problem::new(Code::BadName, node.span.clone(), title).help(help).fix(fix));
+        }
+        Some(spanned(text, &node.span))
+    }
+
+    fn locks_of(&mut self, node: Option<&Node<'_>>) -> Vec<(Spanned<String>, Setting<u32>)> {
+        let entries = node.map(Node::entries).unwrap_or_default();
+        let mut locks = Vec::new();
+        for entry in entries {
+            if let Some(slots) = self.setting(Some(&entry.value), |text| text.parse().ok()) {
+                locks.push((key_name(&entry.key), slots));
+            }
+        }
+        locks
+    }
+
+    fn steps(&mut self, root: &Node<'_>) -> Vec<crate::spec::Step> {
+        let Some(steps) = root.get("steps") else {
+            if !matches!(root.value, Value::Map(_)) {
+                return Vec::new();
+            }
+            let problem =
+                Problem::new(Code::NoSteps, root.span.start..root.span.start, "there are no steps");
+            self.problems.push(problem.help("add `steps:` with at least one step below it"));
+            return Vec::new();
+        };
+        let entries = match &steps.value {
+            Value::Map(entries) if entries.is_empty() => {
+                let problem = Problem::new(Code::NoSteps, steps.span.clone(), "there are no steps");
+                self.problems.push(problem.help("write at least one: `hello: { run: echo hi }`"));
+                return Vec::new();
+            }
+            Value::Map(entries) => entries,
+            Value::Null | Value::Scalar(_) | Value::List(_) | Value::Broken => return Vec::new(),
+        };
+        entries.iter().map(|entry| self.step(entry)).collect()
+    }
+}

@@ -1,0 +1,137 @@
+//! What every reader needs: texts, names and settings with their places.
+
+use std::ops::Range;
+
+use crate::expr::{Condition, ExprError, Expression, PathUse, Template};
+use crate::problem::{Code, Problem, Source};
+use crate::spec::names::is_name;
+use crate::spec::pipeline::{Asked, Late, ReadPath, Setting, Spanned, Text, Variable};
+use crate::spec::tree::{Key, Node};
+
+/// Reads nodes and gathers problems.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    pub(super) source: &'a Source,
+    pub(super) problems: &'a mut Vec<Problem>,
+    /// The shell of steps that do not name one.
+    pub(super) default_shell: Option<Spanned<String>>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) const fn new(source: &'a Source, problems: &'a mut Vec<Problem>) -> Self {
+        Self { source, problems, default_shell: None }
+    }
+
+    pub(super) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
+        let parsed = Template::parse(node.as_text()?);
+        let template = self.parsed(node, parsed)?;
+        let reads = self.reads(node, template.paths());
+        Some(Text { template, span: node.span.clone(), reads })
+    }
+
+    pub(super) fn texts(&mut self, node: Option<&Node<'_>>) -> Vec<Text> {
+        node.map(Node::many).unwrap_or_default().iter().filter_map(|item| self.text(item)).collect()
+    }
+
+    pub(super) fn condition(&mut self, node: &Node<'_>) -> Option<Asked> {
+        let text = node.as_text()?;
+        let parsed = Condition::parse(text);
+        let condition = self.parsed(node, parsed)?;
+        let paths = condition.value.as_ref().map(Expression::paths).unwrap_or_default();
+        let reads = self.reads(node, paths);
+        Some(Asked { condition, span: node.span.clone(), reads })
+    }
+
+    /// A setting that is read now, or rendered and read when the plan is made.
+    pub(super) fn setting<T>(
+        &mut self,
+        node: Option<&Node<'_>>,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<Setting<T>> {
+        let node = node?;
+        let text = node.as_text()?;
+        let value = if text.contains("${{") {
+            Late::Later(self.text(node)?)
+        } else {
+            Late::Known(read(text)?)
+        };
+        Some(Setting { value, span: node.span.clone() })
+    }
+
+    /// A list of the user's own names, each once.
+    pub(super) fn names(&mut self, node: &Node<'_>, what: &str) -> Vec<Spanned<String>> {
+        let mut names: Vec<Spanned<String>> = Vec::new();
+        for item in node.many() {
+            let Some(text) = item.as_text().filter(|text| is_name(text)) else { continue };
+            if let Some(first) = names.iter().find(|name| name.value == text) {
+                let problem =
+                    twice(item.span.clone(), first.span.clone(), &format!("the {what} `{text}`"));
+                self.problems.push(problem);
+                continue;
+            }
+            names.push(spanned(text, &item.span));
+        }
+        names
+    }
+
+    pub(super) fn env(&mut self, node: Option<&Node<'_>>) -> Vec<Variable> {
+        let mut variables = Vec::new();
+        for entry in node.map(Node::entries).unwrap_or_default() {
+            if entry.key.text.starts_with("WINDLASS_") {
+                let title = format!("`{}` is set by windlass", entry.key.text);
+                let problem = Problem::new(Code::ReservedName, entry.key.span.clone(), title);
+                self.problems
+                    .push(problem.help("choose a name that does not begin with `WINDLASS_`"));
+            }
+            if let Some(value) = self.text(&entry.value) {
+                variables.push(Variable { name: key_name(&entry.key), value });
+            }
+        }
+        variables
+    }
+
+    /// The value, or the problem told in its place.
+    pub(super) fn parsed<T>(&mut self, node: &Node<'_>, result: Result<T, ExprError>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let span = node.locate(self.source.text(), &error.range);
+                self.problems.push(expression_problem(error, span));
+                None
+            }
+        }
+    }
+
+    pub(super) fn reads(&self, node: &Node<'_>, paths: Vec<PathUse>) -> Vec<ReadPath> {
+        let place = |read: PathUse| ReadPath {
+            span: node.locate(self.source.text(), &read.range),
+            path: read.path,
+        };
+        paths.into_iter().map(place).collect()
+    }
+}
+
+/// The problem with an expression, in a place of the file.
+pub(crate) fn expression_problem(error: ExprError, span: Range<usize>) -> Problem {
+    let code = Code::parse(error.code).unwrap_or(Code::Expression);
+    let problem = Problem::new(code, span, error.message);
+    match error.help {
+        Some(help) => problem.help(help),
+        None => problem,
+    }
+}
+
+pub(super) fn twice(second: Range<usize>, first: Range<usize>, what: &str) -> Problem {
+    Problem::new(Code::Twice, second, format!("{what} is listed twice"))
+        .label("the second")
+        .also(first, "the first")
+        .help("keep one of them")
+}
+
+pub(super) fn spanned(text: &str, span: &Range<usize>) -> Spanned<String> {
+    Spanned { value: text.to_owned(), span: span.clone() }
+}
+
+pub(super) fn key_name(key: &Key<'_>) -> Spanned<String> {
+    spanned(&key.text, &key.span)
+}

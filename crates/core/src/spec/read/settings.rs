@@ -1,0 +1,97 @@
+//! Settings that a step has, or all steps by default.
+
+use super::reader::{Reader, spanned};
+use super::words::{lock_order, on_lost_contact, retry_on, wait};
+use crate::plan::LockOrder;
+use crate::problem::{Code, Problem};
+use crate::requirement::Requirement;
+use crate::spec::pipeline::{LockRef, Nodes, Retry, Settings, Spanned};
+use crate::spec::tree::{Node, Scalar, Value};
+use crate::spec::units::duration;
+
+impl Reader<'_> {
+    pub(super) fn settings(&mut self, node: &Node<'_>) -> Settings {
+        let span = |text: &str| duration(text).ok();
+        Settings {
+            env: self.env(node.get("env")),
+            secrets: node.get("secrets").map(|node| self.names(node, "secret")),
+            tags: node.get("tags").map(|node| self.names(node, "tag")),
+            shell: node.get("shell").and_then(|node| self.shell(node)),
+            dir: node.get("dir").and_then(|node| self.text(node)),
+            timeout: self.setting(node.get("timeout"), span),
+            retry: node.get("retry").map(|node| self.retry(node)),
+            requires: node.get("requires").map(|node| self.requires(node)),
+            priority: self.setting(node.get("priority"), |text| text.parse().ok()),
+            ignore_failure: flag(node.get("ignore_failure")),
+            idempotent: flag(node.get("idempotent")),
+            on_lost_contact: node
+                .get("on_lost_contact")
+                .and_then(Node::as_text)
+                .and_then(on_lost_contact),
+            wait_for_worker: self.setting(node.get("wait_for_worker"), span),
+            wait_for_lock: self.setting(node.get("wait_for_lock"), span),
+            kill_grace: self.setting(node.get("kill_grace"), span),
+            nodes: node.get("nodes").map(|node| self.nodes(node)),
+        }
+    }
+
+    fn shell(&mut self, node: &Node<'_>) -> Option<Spanned<String>> {
+        let text = node.as_text()?;
+        if text.contains("${{") {
+            let title = "the shell decides how `${{ }}` is read, and cannot be one itself";
+            let problem = Problem::new(Code::TooLate, node.span.clone(), title);
+            self.problems
+                .push(problem.help("write the shell out, or make two steps with an `if:` each"));
+        }
+        Some(spanned(text, &node.span))
+    }
+
+    fn retry(&mut self, node: &Node<'_>) -> Retry {
+        let times = |text: &str| text.parse().ok();
+        if matches!(node.value, Value::Scalar(_)) {
+            return Retry { times: self.setting(Some(node), times), ..Retry::default() };
+        }
+        let word = |key: &str| node.get(key).and_then(Node::as_text);
+        let on = node.get("on").map(Node::many).unwrap_or_default();
+        Retry {
+            times: self.setting(node.get("times"), times),
+            wait: word("wait").and_then(|text| wait(text).ok()),
+            on: on.iter().filter_map(|item| retry_on(item.as_text()?)).collect(),
+            elsewhere: flag(node.get("elsewhere")).unwrap_or(false),
+            lost: word("lost").and_then(times),
+        }
+    }
+
+    fn requires(
+        &mut self,
+        node: &Node<'_>,
+    ) -> Vec<crate::spec::Setting<crate::requirement::Clause>> {
+        let read = |text: &str| Requirement::parse(text).ok();
+        node.many().iter().filter_map(|item| self.setting(Some(item), read)).collect()
+    }
+
+    fn nodes(&mut self, node: &Node<'_>) -> Nodes {
+        Nodes { allow: self.texts(node.get("allow")), deny: self.texts(node.get("deny")) }
+    }
+
+    pub(super) fn locks(&mut self, node: Option<&Node<'_>>) -> Vec<LockRef> {
+        let items = node.map(Node::many).unwrap_or_default();
+        items.iter().filter_map(|item| self.lock(item)).collect()
+    }
+
+    fn lock(&mut self, node: &Node<'_>) -> Option<LockRef> {
+        if matches!(node.value, Value::Scalar(_)) {
+            return Some(LockRef { name: self.text(node)?, order: LockOrder::Fifo });
+        }
+        let order = node.get("order").and_then(Node::as_text).and_then(lock_order);
+        let Some(name) = node.get("name") else {
+            self.problems.push(super::step::missing(node, "name", "lock"));
+            return None;
+        };
+        Some(LockRef { name: self.text(name)?, order: order.unwrap_or_default() })
+    }
+}
+
+pub(super) fn flag(node: Option<&Node<'_>>) -> Option<bool> {
+    node.and_then(Node::as_scalar).and_then(Scalar::as_flag)
+}

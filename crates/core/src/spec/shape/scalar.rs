@@ -1,0 +1,178 @@
+//! Whether one text is what its key takes.
+
+use crate::problem::{Code, Fix, Problem, Source};
+use crate::requirement::Requirement;
+use crate::spec::keys::Shape;
+use crate::spec::names::{is_name, name_like, nearest};
+use crate::spec::read::{retry_on, wait};
+use crate::spec::tree::{Node, Scalar};
+use crate::spec::units::{DurationError, duration};
+
+/// What is wrong with a scalar, if it is not what `shape` takes. Templates pass: they are looked at when rendered.
+pub(super) fn scalar_problem(
+    source: &Source,
+    node: &Node<'_>,
+    scalar: &Scalar<'_>,
+    shape: Shape,
+    key: &str,
+) -> Option<Problem> {
+    let text = &*scalar.text;
+    if text.contains("${{") && !matches!(shape, Shape::Name | Shape::Flag | Shape::Word(_)) {
+        return None;
+    }
+    let wrong = |code: Code| {
+        let title = format!("`{key}` takes {}, and this is `{}`", expected(shape), short(text));
+        Problem::new(code, node.span.clone(), title)
+    };
+    match shape {
+        Shape::Script | Shape::Condition => {
+            let empty =
+                || Problem::new(Code::Empty, node.span.clone(), format!("`{key}` is empty"));
+            text.trim().is_empty().then(empty)
+        }
+        Shape::Name => (!is_name(text)).then(|| no_name(source, node, text)),
+        Shape::Flag => {
+            scalar.as_flag().is_none().then(|| flag(source, node, text, wrong(Code::WrongType)))
+        }
+        Shape::Number(..) => {
+            scalar_number::<i64>(text, shape).is_none().then(|| wrong(Code::BadNumber))
+        }
+        Shape::Duration => duration(text).err().map(|e| bad_duration(source, node, key, text, e)),
+        Shape::Wait => wait(text).err().map(|e| bad_duration(source, node, key, text, e)),
+        Shape::RetryOn => retry_on(text).is_none().then(|| wrong(Code::UnknownWord)),
+        Shape::Requirement => requirement(source, node, text),
+        Shape::Word(words) => (!words.contains(&text)).then(|| {
+            let near = nearest(text, words.iter().copied());
+            let fix = near.and_then(|word| Fix::replace(source, &node.span, word));
+            wrong(Code::UnknownWord).fix(fix)
+        }),
+        Shape::Text
+        | Shape::List(_)
+        | Shape::Many(_)
+        | Shape::Map(_)
+        | Shape::Object(_)
+        | Shape::Grows(..)
+        | Shape::Anything => None,
+    }
+}
+
+fn no_name(source: &Source, node: &Node<'_>, text: &str) -> Problem {
+    let like = name_like(text);
+    let fix = is_name(&like).then(|| Fix::replace(source, &node.span, &like)).flatten();
+    Problem::new(Code::BadName, node.span.clone(), format!("`{}` is no name", short(text)))
+        .help("names are made of letters, digits, `_` and `-`, and begin with a letter or `_`")
+        .fix(fix)
+}
+
+/// What a shape takes, in words for a sentence.
+pub(crate) fn expected(shape: Shape) -> String {
+    let plural = |shape: &Shape| {
+        let one = expected(*shape);
+        one.trim_start_matches("a ").trim_start_matches("an ").to_owned() + "s"
+    };
+    match shape {
+        Shape::Text => "a text".to_owned(),
+        Shape::Script => "a command".to_owned(),
+        Shape::Condition => "an expression".to_owned(),
+        Shape::Name => "a name".to_owned(),
+        Shape::Flag => "`true` or `false`".to_owned(),
+        Shape::Number(min, max) => format!("a whole number from {min} to {max}"),
+        Shape::Duration => "a duration such as `90s` or `15m`".to_owned(),
+        Shape::Wait => "a duration such as `5s`, or two as `5s..1m`".to_owned(),
+        Shape::RetryOn => "`failed`, `timed_out` or `exit-N`".to_owned(),
+        Shape::Requirement => "a requirement".to_owned(),
+        Shape::Word(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            words.join(" or ")
+        }
+        Shape::List(item) => format!("a list of {}", plural(item)),
+        Shape::Many(item) => format!("{} or a list of them", expected(*item)),
+        Shape::Map(_) => "a map".to_owned(),
+        Shape::Object(_) => "a map of keys".to_owned(),
+        Shape::Grows(short, _) => format!("{} or a map of keys", expected(*short)),
+        Shape::Anything => "anything".to_owned(),
+    }
+}
+
+fn flag(source: &Source, node: &Node<'_>, text: &str, problem: Problem) -> Problem {
+    let meant = match text.to_lowercase().as_str() {
+        "yes" | "on" | "y" | "1" | "true" => "true",
+        "no" | "off" | "n" | "0" | "false" => "false",
+        _ => return problem,
+    };
+    problem.fix(Fix::replace(source, &node.span, meant))
+}
+
+/// The whole number that a text is, within the bounds of its shape.
+pub(crate) fn scalar_number<T: TryFrom<i64>>(text: &str, shape: Shape) -> Option<T> {
+    let Shape::Number(min, max) = shape else { return None };
+    let number = text.parse::<i64>().ok().filter(|number| (min..=max).contains(number))?;
+    T::try_from(number).ok()
+}
+
+fn bad_duration(
+    source: &Source,
+    node: &Node<'_>,
+    key: &str,
+    text: &str,
+    error: DurationError,
+) -> Problem {
+    let help = "durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`";
+    let span = node.span.clone();
+    match error {
+        DurationError::Bare => {
+            // Minutes, as in most tools where a bare number is allowed for a time limit; small waits are seconds.
+            let unit = if matches!(key, "wait" | "kill_grace") { "s" } else { "m" };
+            let whole = text.split('.').next().unwrap_or(text);
+            Problem::new(Code::BareNumber, span, format!("`{key}` needs a unit"))
+                .label(format!("{text} of what?"))
+                .help(help)
+                .fix(Fix::replace(source, &node.span, &format!("{whole}{unit}")))
+        }
+        DurationError::Unreadable if text.contains("..") => {
+            let title = format!("`{}` is no span of waits", short(text));
+            Problem::new(Code::BadDuration, span, title)
+                .help("write the shorter wait first and the longest second, as in `5s..1m`")
+        }
+        DurationError::Unreadable => {
+            let fix = spelled(text).and_then(|text| Fix::replace(source, &node.span, &text));
+            let title = format!("`{}` is no duration", short(text));
+            Problem::new(Code::BadDuration, span, title).help(help).fix(fix)
+        }
+        DurationError::TooLong => {
+            let title = format!("`{}` is longer than ten years", short(text));
+            Problem::new(Code::BadDuration, span, title).help("leave the key out to wait for ever")
+        }
+    }
+}
+
+/// `15 min`, `2 hours`: the unit as windlass spells it.
+fn spelled(text: &str) -> Option<String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let unit = match text[digits..].trim().to_lowercase().as_str() {
+        "ms" | "msec" | "millis" | "milliseconds" => "ms",
+        "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "m" | "min" | "mins" | "minute" | "minutes" => "m",
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        "d" | "day" | "days" => "d",
+        _ => return None,
+    };
+    (digits > 0).then(|| format!("{}{unit}", &text[..digits]))
+}
+
+fn requirement(source: &Source, node: &Node<'_>, text: &str) -> Option<Problem> {
+    let error = Requirement::parse(text).err()?;
+    let span = node.locate(source.text(), &error.range);
+    let problem = Problem::new(Code::BadRequirement, span, error.message);
+    Some(match error.help {
+        Some(help) => problem.help(help),
+        None => problem,
+    })
+}
+
+/// Enough of a text to recognise it.
+fn short(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("");
+    let cut: String = line.chars().take(40).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+}

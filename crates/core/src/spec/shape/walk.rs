@@ -1,0 +1,199 @@
+//! The walk over the tree, table in hand.
+
+use super::scalar::{expected, scalar_problem};
+use super::{slips, unknown};
+use crate::problem::{Code, Fix, Problem, Severity, Source};
+use crate::spec::keys::{Available, Key, Object, PARAM, STEP, Shape};
+use crate::spec::names::{is_name, is_reserved, name_like};
+use crate::spec::tree::{Entry, Node, Value};
+
+/// Where values go whose problems do not matter.
+pub(super) type Problems = Vec<Problem>;
+
+/// Walks a tree and tells what does not look like the tables say.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    source: &'a Source,
+    not_available: Severity,
+    problems: &'a mut Problems,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) const fn new(
+        source: &'a Source,
+        not_available: Severity,
+        problems: &'a mut Problems,
+    ) -> Self {
+        Self { source, not_available, problems }
+    }
+
+    /// A map with known keys.
+    pub(crate) fn object(&mut self, node: &Node<'_>, object: &'static Object) {
+        let Value::Map(entries) = &node.value else {
+            self.problems.push(not_an_object(node, object));
+            return;
+        };
+        let swallowed = slips::swallowed(self.source, entries, self.problems);
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.key.text.starts_with("x-") || swallowed.contains(&at) {
+                continue;
+            }
+            match (object.key(&entry.key.text), object.rest) {
+                (Some(key), _) => self.entry(key, entry),
+                (None, Some(rest)) => {
+                    self.own_name(entry, rest);
+                    self.value(&entry.value, rest, &entry.key.text);
+                }
+                (None, None) => self.unknown(object, entry),
+            }
+        }
+    }
+
+    fn entry(&mut self, key: &'static Key, entry: &Entry<'_>) {
+        if key.available == Available::NotYet {
+            let title = format!("`{}` is not available yet", key.name);
+            let problem = Problem::new(Code::NotAvailable, entry.key.span.clone(), title)
+                .label("this version knows the key and cannot execute it")
+                .severity(self.not_available);
+            self.problems.push(problem);
+        }
+        self.value(&entry.value, key.shape, key.name);
+    }
+
+    fn unknown(&mut self, object: &'static Object, entry: &Entry<'_>) {
+        let fits = |key: &'static Key| {
+            let mut problems = Vec::new();
+            let mut walk = Walk::new(self.source, Severity::Note, &mut problems);
+            walk.value(&entry.value, key.shape, key.name);
+            problems.iter().all(|problem| problem.severity == Severity::Note)
+        };
+        let problem = unknown::key(self.source, object, entry, fits);
+        self.problems.push(problem);
+    }
+
+    /// Whatever stands behind a key or in a list.
+    fn value(&mut self, node: &Node<'_>, shape: Shape, key: &str) {
+        match (&node.value, shape) {
+            (Value::Broken, _) | (_, Shape::Anything) => {}
+            (Value::Null, _) => self.nothing(node, shape, key),
+            (Value::List(items), Shape::List(item) | Shape::Many(item)) => {
+                self.items(node, items, *item, key);
+            }
+            (_, Shape::Many(item)) => self.one(node, *item, key),
+            (Value::Map(entries), Shape::Map(item)) => self.map(entries, *item),
+            (Value::Map(_), Shape::Grows(_, object)) | (_, Shape::Object(object)) => {
+                self.object(node, object);
+            }
+            (_, Shape::Grows(short, _)) => self.value(node, *short, key),
+            (Value::Scalar(_), Shape::Map(_) | Shape::List(_))
+            | (Value::List(_) | Value::Map(_), _) => self.wrong(node, shape, key),
+            (Value::Scalar(scalar), _) => {
+                self.problems.extend(slips::hash(self.source, node, shape));
+                self.problems.extend(scalar_problem(self.source, node, scalar, shape, key));
+            }
+        }
+    }
+
+    fn one(&mut self, node: &Node<'_>, item: Shape, key: &str) {
+        match slips::comma_list(self.source, node, item, key) {
+            Some(problem) => self.problems.push(problem),
+            None => self.value(node, item, key),
+        }
+    }
+
+    fn items(&mut self, list: &Node<'_>, items: &[Node<'_>], item: Shape, key: &str) {
+        if items.is_empty() && !matches!(item, Shape::Text | Shape::Requirement) {
+            let title = format!("`{key}` is an empty list");
+            self.problems.push(
+                Problem::new(Code::Empty, list.span.clone(), title).help("leave the key out"),
+            );
+        }
+        for node in items {
+            self.value(node, item, key);
+        }
+    }
+
+    fn map(&mut self, entries: &[Entry<'_>], item: Shape) {
+        let swallowed = slips::swallowed(self.source, entries, self.problems);
+        for (at, entry) in entries.iter().enumerate() {
+            if swallowed.contains(&at) {
+                continue;
+            }
+            self.own_name(entry, item);
+            self.value(&entry.value, item, &entry.key.text);
+        }
+    }
+
+    /// A key of the user's own. No expression reads locks (numbers) and variables (texts) as a path.
+    fn own_name(&mut self, entry: &Entry<'_>, of: Shape) {
+        let (text, span) = (&*entry.key.text, entry.key.span.clone());
+        if matches!(of, Shape::Number(..)) {
+            return;
+        }
+        if !is_name(text) {
+            let problem = Problem::new(Code::BadName, span, format!("`{text}` is no name"));
+            let like = name_like(text);
+            let fix = is_name(&like).then(|| Fix::replace(self.source, &entry.key.span, &like));
+            let help =
+                "names are made of letters, digits, `_` and `-`, and begin with a letter or `_`";
+            self.problems.push(problem.help(help).fix(fix.flatten()));
+        } else if is_reserved(text) && !matches!(of, Shape::Text) {
+            let title = format!("`{text}` is a word of the expression language");
+            let problem = Problem::new(Code::ReservedName, span, title);
+            self.problems
+                .push(problem.help("an expression could not name it: choose another name"));
+        }
+    }
+
+    fn nothing(&mut self, node: &Node<'_>, shape: Shape, key: &str) {
+        // A step without anything is told as such; a param without anything must be given.
+        if matches!(shape, Shape::Object(object) if object.name == STEP.name)
+            || matches!(shape, Shape::Grows(_, object) if object.name == PARAM.name)
+        {
+            return;
+        }
+        let title = format!("`{key}` has no value");
+        let problem = Problem::new(Code::Empty, node.span.clone(), title);
+        let help = if matches!(shape, Shape::Text) {
+            "write `\"\"` for an empty text, or leave the key out".to_owned()
+        } else {
+            format!("it takes {}; leave the key out if there is none", expected(shape))
+        };
+        self.problems.push(problem.help(help));
+    }
+
+    fn wrong(&mut self, node: &Node<'_>, shape: Shape, key: &str) {
+        let title = format!("`{key}` takes {}, and this is {}", expected(shape), node.kind());
+        let span = first_line(self.source, node);
+        let problem = Problem::new(Code::WrongType, span, title);
+        self.problems.push(match (shape, &node.value) {
+            (Shape::Script, Value::List(_)) => {
+                problem.help("write several commands on lines of their own behind `run: |`")
+            }
+            (Shape::List(_), Value::Scalar(scalar)) => {
+                problem.fix(Fix::replace(self.source, &node.span, &format!("[{}]", scalar.text)))
+            }
+            _ => problem,
+        });
+    }
+}
+
+fn first_line(source: &Source, node: &Node<'_>) -> std::ops::Range<usize> {
+    node.span.start..node.span.end.min(source.line_around(node.span.start).end.max(node.span.start))
+}
+
+fn not_an_object(node: &Node<'_>, object: &Object) -> Problem {
+    let name = object.name;
+    let problem = Problem::new(
+        Code::WrongType,
+        node.span.clone(),
+        format!("{} is a map of keys, and this is {}", object.one(), node.kind()),
+    );
+    match (name, node.as_text()) {
+        ("step", Some(text)) if !text.contains('\n') => {
+            problem.help(format!("write `{{ run: {} }}`", crate::spec::tree::quoted(text)))
+        }
+        ("pipeline", _) => problem.help("begin with `steps:` and the steps below it"),
+        _ => problem,
+    }
+}

@@ -1,0 +1,330 @@
+//! Events of the parser become a tree.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError};
+
+use super::node::{Entry, Key, Node, Quote, Scalar, Value};
+use super::slips::{self, quoted};
+use crate::problem::{Code, Fix, Problem, Source};
+
+/// Nodes in a file, aliases unfolded: ten for each of 100,000 steps written out. It is what bounds an alias bomb.
+const NODES_MAX: usize = 1_000_000;
+/// Maps and lists inside each other: the deepest key of a pipeline is seven deep.
+const DEPTH_MAX: usize = 64;
+
+/// The tree of the file's first document. Problems that leave the rest readable are added to `problems`.
+pub(crate) fn build<'s>(
+    source: &'s Source,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<Node<'s>>, ScanError> {
+    let options = granit_parser::options! {
+        emit_unresolved_aliases: true,
+        flow_nesting_limit: DEPTH_MAX,
+        block_nesting_limit: DEPTH_MAX,
+    };
+    let mut builder = Builder::new(source, problems);
+    for event in Parser::new_from_str_with_options(source.text(), options) {
+        let (event, span) = event?;
+        let tag = span.tag_span().and_then(|tag| tag.byte_range());
+        let span = span.byte_range().expect("text in memory has byte offsets");
+        if builder.event(event, span, tag.as_ref()).is_err() {
+            return Ok(None);
+        }
+    }
+    Ok(builder.root)
+}
+
+/// The file is beyond a bound; the problem is told.
+struct Beyond;
+
+struct Builder<'s, 'p> {
+    source: &'s Source,
+    problems: &'p mut Vec<Problem>,
+    stack: Vec<Frame<'s>>,
+    anchors: BTreeMap<usize, Node<'s>>,
+    documents: usize,
+    nodes: usize,
+    root: Option<Node<'s>>,
+}
+
+/// A list or map that is still open.
+struct Frame<'s> {
+    start: usize,
+    anchor: usize,
+    broken: bool,
+    inside: Inside<'s>,
+}
+
+enum Inside<'s> {
+    List(Vec<Node<'s>>),
+    Map(Pairs<'s>),
+}
+
+#[derive(Default)]
+struct Pairs<'s> {
+    entries: Vec<Entry<'s>>,
+    seen: BTreeMap<Cow<'s, str>, Range<usize>>,
+    pending: Pending<'s>,
+}
+
+/// The key whose value comes next.
+#[derive(Default)]
+enum Pending<'s> {
+    #[default]
+    None,
+    Key(Key<'s>),
+    /// A key that was refused: its value is dropped.
+    Refused,
+}
+
+impl<'s, 'p> Builder<'s, 'p> {
+    fn new(source: &'s Source, problems: &'p mut Vec<Problem>) -> Self {
+        let (stack, anchors) = (Vec::new(), BTreeMap::new());
+        Self { source, problems, stack, anchors, documents: 0, nodes: 0, root: None }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the parser has more events than a tree")]
+    fn event(
+        &mut self,
+        event: Event<'s>,
+        span: Range<usize>,
+        tag: Option<&Range<usize>>,
+    ) -> Result<(), Beyond> {
+        match event {
+            Event::DocumentStart(..) => self.document(&span),
+            Event::Alias(id) => self.alias(id, span),
+            Event::UnresolvedAlias(name) => self.unresolved(&name, span),
+            Event::Scalar(text, style, anchor, _) => {
+                let node = self.scalar(text, style, &span);
+                self.finish(node, anchor, tag)
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(&span, anchor, tag, Inside::List(Vec::new()));
+                Ok(())
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.open(&span, anchor, tag, Inside::Map(Pairs::default()));
+                Ok(())
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(&span),
+            _ => Ok(()),
+        }
+    }
+
+    fn document(&mut self, span: &Range<usize>) -> Result<(), Beyond> {
+        self.documents += 1;
+        if self.documents == 1 {
+            return Ok(());
+        }
+        let problem = Problem::new(
+            Code::TwoDocuments,
+            span.clone(),
+            "the file holds more than one YAML document",
+        );
+        self.problems.push(
+            problem
+                .label("a second one begins here")
+                .help("put each pipeline into a file of its own"),
+        );
+        // What follows is another pipeline's: reading it as this one's would tell nonsense.
+        Err(Beyond)
+    }
+
+    fn scalar(&self, text: Cow<'s, str>, style: ScalarStyle, span: &Range<usize>) -> Node<'s> {
+        let quote = match style {
+            ScalarStyle::Plain => Quote::Plain,
+            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Quote::Quoted,
+            ScalarStyle::Literal | ScalarStyle::Folded => Quote::Block,
+        };
+        let null = quote == Quote::Plain
+            && (span.is_empty() || matches!(&*text, "~" | "null" | "Null" | "NULL" | ""));
+        let value = if null { Value::Null } else { Value::Scalar(Scalar { text, quote }) };
+        Node { span: self.trimmed(span, quote), value }
+    }
+
+    /// The parser's span of a block reaches over the blank lines behind it.
+    fn trimmed(&self, span: &Range<usize>, quote: Quote) -> Range<usize> {
+        let text = &self.source.text()[span.clone()];
+        let end = if quote == Quote::Block { text.trim_end().len() } else { text.len() };
+        span.start..span.start + end
+    }
+
+    fn open(
+        &mut self,
+        span: &Range<usize>,
+        anchor: usize,
+        tag: Option<&Range<usize>>,
+        inside: Inside<'s>,
+    ) {
+        if let Some(tag) = tag {
+            self.tag(tag);
+        }
+        let broken = tag.is_some();
+        self.stack.push(Frame { start: span.start, anchor, broken, inside });
+    }
+
+    fn close(&mut self, span: &Range<usize>) -> Result<(), Beyond> {
+        let frame = self.stack.pop().expect("the parser closes what it opened");
+        // A block ends where the next thing begins; a flow with its bracket.
+        let text = self.source.text();
+        let end = frame.start + text[frame.start..span.end].trim_end().len();
+        let value = match frame.inside {
+            _ if frame.broken => Value::Broken,
+            Inside::List(items) => Value::List(items),
+            Inside::Map(pairs) => Value::Map(self.merged(pairs)?),
+        };
+        self.finish(Node { span: frame.start..end, value }, frame.anchor, None)
+    }
+
+    fn finish(
+        &mut self,
+        mut node: Node<'s>,
+        anchor: usize,
+        tag: Option<&Range<usize>>,
+    ) -> Result<(), Beyond> {
+        if let Some(tag) = tag {
+            self.tag(tag);
+            node = Node { span: tag.start..node.span.end.max(tag.end), value: Value::Broken };
+        }
+        self.count(1, &node.span)?;
+        if anchor != 0 {
+            self.count(node.size(), &node.span)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        self.place(node);
+        Ok(())
+    }
+
+    fn place(&mut self, node: Node<'s>) {
+        match self.stack.last_mut().map(|frame| &mut frame.inside) {
+            None => self.root = Some(node),
+            Some(Inside::List(items)) => items.push(node),
+            Some(Inside::Map(pairs)) => match std::mem::take(&mut pairs.pending) {
+                Pending::Refused => {}
+                Pending::Key(key) => pairs.entries.push(Entry { key, value: node }),
+                Pending::None => pairs.pending = pairs.key(self.source, node, self.problems),
+            },
+        }
+    }
+
+    fn alias(&mut self, id: usize, span: Range<usize>) -> Result<(), Beyond> {
+        let Some(node) = self.anchors.get(&id).cloned() else {
+            let problem = Problem::new(Code::Alias, span.clone(), "an alias inside its own anchor");
+            self.problems.push(problem.help("it would unfold for ever: write the inner part out"));
+            self.place(Node { span, value: Value::Broken });
+            return Ok(());
+        };
+        self.count(node.size(), &span)?;
+        self.place(node);
+        Ok(())
+    }
+
+    fn unresolved(&mut self, name: &str, span: Range<usize>) -> Result<(), Beyond> {
+        let line = self.source.line_around(span.start);
+        let rest = self.source.text()[span.start..line.end].trim_end();
+        let in_text = self.key_above().is_some_and(|key| slips::TEXT_KEYS.contains(&key));
+        let problem = if in_text {
+            let sign = format!(
+                "a text that begins with `*` must be quoted: YAML reads `*{name}` as an alias"
+            );
+            let fix =
+                Fix::replace(self.source, &(span.start..span.start + rest.len()), &quoted(rest));
+            Problem::new(Code::SignFirst, span.clone(), sign).fix(fix)
+        } else {
+            let title = format!("there is no anchor `&{name}` above this alias");
+            Problem::new(Code::Alias, span.clone(), title).help(format!(
+                "put `&{name}` before the value that it stands for, or quote the text"
+            ))
+        };
+        self.problems.push(problem);
+        self.finish(Node { span, value: Value::Broken }, 0, None)
+    }
+
+    fn tag(&mut self, tag: &Range<usize>) {
+        let key = self.key_above().unwrap_or_default();
+        self.problems.push(slips::tag(self.source, key, tag));
+    }
+
+    /// The nearest key that the next node is below of.
+    fn key_above(&self) -> Option<&str> {
+        self.stack.iter().rev().find_map(|frame| match &frame.inside {
+            Inside::Map(Pairs { pending: Pending::Key(key), .. }) => Some(&*key.text),
+            Inside::Map(_) | Inside::List(_) => None,
+        })
+    }
+
+    fn count(&mut self, nodes: usize, span: &Range<usize>) -> Result<(), Beyond> {
+        self.nodes += nodes;
+        if self.nodes <= NODES_MAX {
+            return Ok(());
+        }
+        let title = format!("the file unfolds to more than {NODES_MAX} values");
+        let problem = Problem::new(Code::TooLarge, span.clone(), title).label("too many by here");
+        self.problems.push(problem.help("aliases of aliases multiply: write fewer of them"));
+        Err(Beyond)
+    }
+
+    /// The entries of a map, with those that its merge key (`<<`) brings and it does not have itself.
+    fn merged(&mut self, pairs: Pairs<'s>) -> Result<Vec<Entry<'s>>, Beyond> {
+        let Pairs { mut entries, mut seen, .. } = pairs;
+        let Some(at) = entries.iter().position(|entry| entry.key.text == "<<") else {
+            return Ok(entries);
+        };
+        let from = entries.remove(at).value;
+        for part in from.many() {
+            if !matches!(part.value, Value::Map(_) | Value::Broken) {
+                let title = format!("`<<` merges maps, and this is {}", part.kind());
+                self.problems.push(Problem::new(Code::Merge, part.span.clone(), title));
+            }
+            for entry in part.entries() {
+                if !seen.contains_key(&entry.key.text) {
+                    seen.insert(entry.key.text.clone(), entry.key.span.clone());
+                    self.count(entry.value.size(), &from.span)?;
+                    entries.push(entry.clone());
+                }
+            }
+        }
+        Ok(entries)
+    }
+}
+
+impl<'s> Pairs<'s> {
+    fn key(&mut self, source: &Source, node: Node<'s>, problems: &mut Vec<Problem>) -> Pending<'s> {
+        let kind = node.kind();
+        let Node { span, value } = node;
+        let text = match value {
+            Value::Scalar(scalar) if !matches!(kind, "a number" | "true or false") => scalar.text,
+            Value::Broken => return Pending::Refused,
+            Value::Null | Value::Scalar(_) | Value::List(_) | Value::Map(_) => {
+                problems.push(key_not_text(source, &span, kind));
+                return Pending::Refused;
+            }
+        };
+        if let Some(first) = self.seen.get(&text) {
+            let title = format!("`{text}` is written twice");
+            let problem = Problem::new(Code::DuplicateKey, span, title).label("the second");
+            problems.push(problem.also(first.clone(), "the first").help("keep one of them"));
+            return Pending::Refused;
+        }
+        self.seen.insert(text.clone(), span.clone());
+        Pending::Key(Key { text, span })
+    }
+}
+
+fn key_not_text(source: &Source, span: &Range<usize>, kind: &str) -> Problem {
+    let text = &source.text()[span.clone()];
+    let problem = Problem::new(
+        Code::KeyNotText,
+        span.clone(),
+        format!("a key must be a text, and this is {kind}"),
+    );
+    match kind {
+        "a number" | "true or false" => {
+            problem.fix(Fix::replace(source, span, &format!("\"{text}\"")))
+        }
+        _ => problem.help("write `name: value`; a text with special signs goes in quotes"),
+    }
+}

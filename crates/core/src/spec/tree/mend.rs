@@ -1,0 +1,103 @@
+//! A file that is no YAML is mended in memory where the slip is plain, so that one slip does not hide the other problems.
+
+use std::ops::Range;
+
+use super::build::build;
+use super::node::Node;
+use super::slips;
+use crate::problem::{Fix, Problem, Source};
+
+/// Slips mended in one file: beyond that, the file is something else than a pipeline with slips.
+const MENDS_MAX: usize = 50;
+
+/// A source, mended where it had to be.
+#[derive(Debug)]
+pub(crate) struct Mended {
+    source: Source,
+    /// What was replaced, in the order in which it was done.
+    edits: Vec<Edit>,
+    problems: Vec<Problem>,
+    readable: bool,
+}
+
+#[derive(Debug)]
+struct Edit {
+    /// The bytes that were replaced, of the text before the edit.
+    span: Range<usize>,
+    /// How many bytes stand there now.
+    len: usize,
+}
+
+impl Mended {
+    /// Mends the source until the parser reads it, or no further.
+    pub(crate) fn new(source: &Source) -> Self {
+        let (edits, problems) = (Vec::new(), Vec::new());
+        let mut mended = Self { source: source.clone(), edits, problems, readable: false };
+        while mended.edits.len() < MENDS_MAX && !mended.readable {
+            let Err(error) = build(&mended.source, &mut Vec::new()) else {
+                mended.readable = true;
+                break;
+            };
+            let problem = slips::diagnose(&mended.source, &error);
+            let fix = problem.fix.clone();
+            let told = mended.original(problem);
+            // The same place again: the correction was none.
+            if mended.problems.last().is_some_and(|last| last.span.start == told.span.start) {
+                break;
+            }
+            mended.problems.push(told);
+            match fix {
+                Some(fix) => mended.apply(fix),
+                None => break,
+            }
+        }
+        mended
+    }
+
+    /// The text that was read.
+    pub(crate) const fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The slips, in places of the original.
+    pub(crate) fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Whether the parser reads the mended text.
+    pub(crate) const fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    /// The tree of the mended text. Problems are added in places of the mended text.
+    pub(crate) fn tree(&self, problems: &mut Vec<Problem>) -> Option<Node<'_>> {
+        build(&self.source, problems).ok().flatten()
+    }
+
+    /// A problem of the mended text, in places of the original.
+    pub(crate) fn original(&self, mut problem: Problem) -> Problem {
+        problem.span = self.back(problem.span);
+        for (span, _) in &mut problem.also {
+            *span = self.back(span.clone());
+        }
+        problem.fix = problem.fix.map(|fix| Fix { span: self.back(fix.span), text: fix.text });
+        problem
+    }
+
+    fn apply(&mut self, fix: Fix) {
+        let mut text = self.source.text().to_owned();
+        text.replace_range(fix.span.clone(), &fix.text);
+        self.edits.push(Edit { span: fix.span, len: fix.text.len() });
+        self.source = Source::new(self.source.name(), text);
+    }
+
+    fn back(&self, span: Range<usize>) -> Range<usize> {
+        self.edits.iter().rev().fold(span, |span, edit| {
+            let end = edit.span.start + edit.len;
+            let place = |at: usize| {
+                if at >= end { at - end + edit.span.end } else { at.min(edit.span.end) }
+            };
+            place(span.start)..place(span.end)
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! `${{ }}` in scripts: what is written instead, and where it is refused.
+
+use windlass_core::shell::script;
+
+use crate::all_shown;
+
+fn text(source: &str) -> String {
+    script(source).expect("a script that is accepted").text
+}
+
+#[test]
+fn a_reference_is_quoted_once() {
+    assert_eq!(text("echo ${{ a }}"), r#"echo "${W1}""#);
+    assert_eq!(text("echo \"<${{ a }}>\""), r#"echo "<${W1}>""#);
+    assert_eq!(text("x=${{ a }} --y=${{ b }}z"), r#"x="${W1}" --y="${W2}"z"#);
+    assert_eq!(text("\"$(echo ${{ a }} \"${{ a }}\")\""), r#""$(echo "${W1}" "${W1}")""#);
+    assert_eq!(text("(cd ${{ a }}; ls)"), r#"(cd "${W1}"; ls)"#);
+    assert_eq!(text("echo $#${{ a }} $$ ${#x}${{ a }}"), r#"echo $#"${W1}" $$ ${#x}"${W1}""#);
+}
+
+#[test]
+fn equal_expressions_share_a_variable_and_taken_names_are_left_alone() {
+    let script = script("W2=1 ${{ a.b }} \"${{a.b}}\" ${{ c }} $W1 xW3").unwrap();
+    let vars: Vec<_> = script.vars.iter().map(|(name, value)| (&**name, value.text())).collect();
+    assert_eq!(vars, [("W3", "a.b"), ("W4", "c")]);
+    assert_eq!(script.text, r#"W2=1 "${W3}" "${W3}" "${W4}" $W1 xW3"#);
+    let stored = serde_json::to_string(&script).unwrap();
+    assert_eq!(serde_json::from_str::<windlass_core::shell::Script>(&stored).unwrap(), script);
+}
+
+#[test]
+fn what_is_no_expression_to_sh_is_left_alone() {
+    for source in [
+        "echo hi",
+        "# a comment with ${{ broken\necho",
+        "echo \\${{ a }}",
+        "echo x \\\n# it's ${{ a }}\n",
+        "if true; then # don't ${{ a }}\n:; fi",
+    ] {
+        assert_eq!(text(source), source);
+    }
+}
+
+#[test]
+fn here_documents_are_read_like_sh_does() {
+    let source =
+        "cat <<EOF; echo ${{ a }}\n\"${{ a }}\" 'it' $(echo ${{ a }})\nEOF\necho ${{ a }}\n";
+    let wanted =
+        "cat <<EOF; echo \"${W1}\"\n\"${W1}\" 'it' $(echo \"${W1}\")\nEOF\necho \"${W1}\"\n";
+    assert_eq!(text(source), wanted);
+    let source = "cat <<-A <<'B'\n\tdon't\n\tA\nit's $x `\nB\necho ${{ a }}";
+    assert!(text(source).ends_with("B\necho \"${W1}\""));
+    let source = "cat <<A\nx\\\nA\n'${{ a }}'\nA\n";
+    assert_eq!(text(source), "cat <<A\nx\\\nA\n'${W1}'\nA\n", "a joined line is no end");
+    let source = "x=$(cat <<A\n)'\nA\n)${{ a }}";
+    assert_eq!(text(source), "x=$(cat <<A\n)'\nA\n)\"${W1}\"");
+    assert_eq!(text("cat <<<${{ a }}"), "cat <<<\"${W1}\"");
+}
+
+#[test]
+fn brackets_of_case_do_not_close_others() {
+    let source = "x=\"$(case a in a) echo ${{ a }};; (b) case c in c) ;; esac;; esac)\" ${{ a }}";
+    assert_eq!(text(source), source.replace("${{ a }}", "\"${W1}\""));
+    let source = "x=$(echo case) y=${{ a }}";
+    assert_eq!(text(source), "x=$(echo case) y=\"${W1}\"");
+    let source = "case ${{ a }} in ${{ b }}) ;; esac";
+    assert_eq!(text(source), "case \"${W1}\" in \"${W2}\") ;; esac");
+}
+
+#[test]
+fn refusals_say_why_and_show_what_works() {
+    let texts = [
+        "echo 'a ${{ params.my-x }} b'",
+        "awk '{ print \"${{ params.x == \"y\" }}\" }'",
+        "echo $'a ${{ params.x }}'",
+        "cat <<'EOF'\nhi ${{ params.x }}\nEOF",
+        "cat <<\\EOF\nhi ${{ 'x' }}\nEOF",
+        "cat <<${{ params.x }}",
+        "echo `echo ${{ params.x }}`",
+        "echo ${X:-${{ params.x }}}",
+        "echo \"${X:-\"${{ params.x }}\"}\"",
+        "echo $((1 + ${{ params.x }}))",
+        "(( i < ${{ params.x }} ))",
+        "for ((i=0; i<${{ params.x }}; i++)); do :; done",
+        "a[${{ params.x }}]=1",
+        "a[\"${{ params.x }}\"]=1",
+        "a[b[${{ params.x }}]]=1",
+        "echo \"costs $${{ params.x }}\"",
+        "echo ${{\nparams.x }}",
+        "echo \"${{ params.x }}",
+        "echo $(echo ${{ params.x }}",
+        "echo $'it\\'s' ${{ params.x }}",
+        "echo \"${X:-it's}\" ${{ params.x }}",
+        "echo $[1 + 1] ${{ params.x }}",
+        "cat <<EOF $(\n) ${{ params.x }}\nEOF",
+        "(( 1 << 2 )); echo ${{ params.x }}",
+        "echo ${{ }}",
+        "echo ${{ params.x",
+        "echo ${{ params.x && 1 }}",
+    ];
+    insta::assert_snapshot!(all_shown(&texts, script), @r#"
+    echo 'a ${{ params.my-x }} b'
+            ^^^^^^^^^^^^^^^^^^
+    E102: sh does not look for values between single quotes
+    help: give the step a variable, env: { MY_X: "${{ params.my-x }}" }, and use "$MY_X"
+
+    awk '{ print "${{ params.x == "y" }}" }'
+                  ^^^^^^^^^^^^^^^^^^^^^^
+    E102: sh does not look for values between single quotes
+    help: give the step a variable, env: { X: '${{ params.x == "y" }}' }, and use "$X"
+
+    echo $'a ${{ params.x }}'
+             ^^^^^^^^^^^^^^^
+    E102: sh does not look for values between $' and '
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    hi ${{ params.x }}
+       ^^^^^^^^^^^^^^^
+    E102: sh does not look for values in a here-document whose end word is quoted
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    hi ${{ 'x' }}
+       ^^^^^^^^^^
+    E102: sh does not look for values in a here-document whose end word is quoted
+    help: give the step a variable, env: { VALUE: "${{ 'x' }}" }, and use "$VALUE"
+
+    cat <<${{ params.x }}
+          ^^^^^^^^^^^^^^^
+    E102: dash and bash disagree about the end word of a here-document, which comes before this
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    echo `echo ${{ params.x }}`
+               ^^^^^^^^^^^^^^^
+    E102: between backticks sh reads quotes differently
+    help: write $( ) instead of backticks
+
+    echo ${X:-${{ params.x }}}
+              ^^^^^^^^^^^^^^^
+    E102: inside ${ } sh would read the value as a pattern or as code
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    echo "${X:-"${{ params.x }}"}"
+                ^^^^^^^^^^^^^^^
+    E102: inside ${ } sh would read the value as a pattern or as code
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    echo $((1 + ${{ params.x }}))
+                ^^^^^^^^^^^^^^^
+    E102: inside (( )) the shell would compute the value as a formula
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    (( i < ${{ params.x }} ))
+           ^^^^^^^^^^^^^^^
+    E102: inside (( )) the shell would compute the value as a formula
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    for ((i=0; i<${{ params.x }}; i++)); do :; done
+                 ^^^^^^^^^^^^^^^
+    E102: inside (( )) the shell would compute the value as a formula
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    a[${{ params.x }}]=1
+      ^^^^^^^^^^^^^^^
+    E102: inside [ ] after a name bash would compute the value as a formula
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    a["${{ params.x }}"]=1
+       ^^^^^^^^^^^^^^^
+    E102: inside [ ] after a name bash would compute the value as a formula
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    a[b[${{ params.x }}]]=1
+        ^^^^^^^^^^^^^^^
+    E102: inside [ ] after a name bash would compute the value as a formula
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    echo "costs $${{ params.x }}"
+                 ^^^^^^^^^^^^^^^
+    E102: sh reads the `$` before `${{` together with it
+    help: for a dollar sign write \$${{ params.x }}
+
+    echo ${{
+         ^^^^^^^^^^^^^^^
+    E102: in a script an expression must be on one line
+    help: join the lines
+
+    echo "${{ params.x }}
+          ^^^^^^^^^^^^^^^
+    E102: a double quote is open at the end, so it is unclear what is quoted
+    help: close it; a # or ' in plain words may have to be quoted
+
+    echo $(echo ${{ params.x }}
+                ^^^^^^^^^^^^^^^
+    E102: `$(` is open at the end, so it is unclear what is quoted
+    help: close it; a # or ' in plain words may have to be quoted
+
+    echo $'it\'s' ${{ params.x }}
+                  ^^^^^^^^^^^^^^^
+    E102: dash and bash disagree about \' between $' and ', which comes before this
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    echo "${X:-it's}" ${{ params.x }}
+                      ^^^^^^^^^^^^^^^
+    E102: dash and bash disagree about a quote inside ${ } inside quotes, which comes before this
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    echo $[1 + 1] ${{ params.x }}
+                  ^^^^^^^^^^^^^^^
+    E102: dash and bash disagree about `$[`, which comes before this
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    ) ${{ params.x }}
+      ^^^^^^^^^^^^^^^
+    E102: dash and bash disagree about a line end between << and its body, which comes before this
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    (( 1 << 2 )); echo ${{ params.x }}
+                       ^^^^^^^^^^^^^^^
+    E102: dash and bash disagree about << between (( and )), which comes before this
+    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+
+    echo ${{ }}
+         ^^^^^^
+    E101: there is no expression between the braces
+    help: write ${{ params.x }}; for the text itself write ${{ "${{ }}" }}
+
+    echo ${{ params.x
+         ^^^
+    E101: `${{` has no `}}`
+    help: write ${{ params.x }}
+
+    echo ${{ params.x && 1 }}
+                      ^^
+    E101: `&&` has no meaning in an expression
+    help: write `and`
+    "#);
+}
+
+#[test]
+fn scripts_are_bounded() {
+    let deep = format!("{}${{{{ a }}}}", "$(".repeat(100));
+    assert_eq!(script(&deep).unwrap_err().range.len(), "${{ a }}".len());
+    let many: Vec<String> = (0..300).map(|n| format!("${{{{ a{n} }}}}")).collect();
+    assert!(script(&many.join(" ")).unwrap_err().message.contains("256 values"));
+}

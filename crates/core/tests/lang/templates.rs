@@ -1,0 +1,140 @@
+//! Strings with `${{ }}` in them.
+
+use serde_json::json;
+use windlass_core::expr::{Scope, Template};
+
+use crate::all_shown;
+
+fn scope() -> Scope {
+    let params =
+        json!({"x": "X", "n": 2.0, "flag": false, "list": ["a", 1], "sly": "${{ params.x }}"});
+    Scope::default().with("params", params).with("steps", json!({"s": {"outputs": {}}}))
+}
+
+fn render(text: &str) -> String {
+    let template = Template::parse(text).expect("a template that is accepted");
+    template.render(&scope()).expect("its values exist")
+}
+
+#[test]
+fn values_take_the_place_of_expressions() {
+    assert_eq!(render("a ${{ params.x }}${{params.n}} {{ b }} $x $ {"), "a X2 {{ b }} $x $ {");
+    assert_eq!(render("${{ params.flag }} ${{ params.list }}"), r#"false ["a",1]"#);
+    assert_eq!(render("$${{ params.x }}}"), "$X}");
+    assert_eq!(render("${{ params.x == '}}' }}"), "false", "braces in texts do not count");
+    assert_eq!(render("${{\n params.x\n}}"), "X");
+    assert_eq!(render("${{ \"${{\" }} }}"), "${{ }}");
+}
+
+#[test]
+fn a_string_without_expressions_is_itself() {
+    for text in ["", "plain", "$ {{ x }}", "é ${x}"] {
+        assert_eq!(Template::parse(text).unwrap().is_literal(), Some(text));
+        assert_eq!(serde_json::to_value(Template::parse(text).unwrap()).unwrap(), json!(text));
+    }
+    assert_eq!(Template::parse("a${{ 'b' }}${{ 1 }}").unwrap().is_literal(), Some("ab1"));
+    assert_eq!(Template::parse("${{ params.x }}").unwrap().is_literal(), None);
+}
+
+#[test]
+fn what_is_known_is_put_in_early() {
+    let template =
+        Template::parse("${{ params.x }}-${{ 1 < 2 }}-${{ steps.s.outputs.v }}").unwrap();
+    let partial = template.partially(&scope(), &["params"]).unwrap();
+    assert_eq!(partial.to_string(), "X-true-${{ steps.s.outputs.v }}");
+    let roots: Vec<_> = partial.paths().into_iter().map(|read| read.path[0].clone()).collect();
+    assert_eq!(roots, ["steps"]);
+}
+
+#[test]
+fn a_value_that_looks_like_an_expression_stays_a_value() {
+    let partial = Template::parse("<${{ params.sly }}>${{ steps.s }}").unwrap();
+    let partial = partial.partially(&scope(), &["params"]).unwrap();
+    let stored = serde_json::to_string(&partial).unwrap();
+    let again: Template = serde_json::from_str(&stored).unwrap();
+    assert_eq!(again, partial);
+    assert_eq!(again.paths().len(), 1, "only steps.s is read");
+    assert!(again.render(&scope()).unwrap().starts_with("<${{ params.x }}>"));
+}
+
+#[test]
+fn wrong_templates_are_pointed_at() {
+    let texts = [
+        "a ${{ params.x",
+        "a ${{ params.x == 'it }} b",
+        "a ${{ }} b",
+        "é ${{ params.x && y }}",
+        "${{ success() }}",
+        "${{ params.x | upper }}",
+    ];
+    insta::assert_snapshot!(all_shown(&texts, Template::parse), @r#"
+    a ${{ params.x
+      ^^^
+    E101: `${{` has no `}}`
+    help: write ${{ params.x }}
+
+    a ${{ params.x == 'it }} b
+      ^^^
+    E101: `${{` has no `}}`
+    help: a quote after it is not closed either
+
+    a ${{ }} b
+      ^^^^^^
+    E101: there is no expression between the braces
+    help: write ${{ params.x }}; for the text itself write ${{ "${{ }}" }}
+
+    é ${{ params.x && y }}
+                   ^^
+    E101: `&&` has no meaning in an expression
+    help: write `and`
+
+    ${{ success() }}
+        ^^^^^^^^^
+    E101: `success()` can stand in `if:` only
+    help: it tells when a step runs and is no value
+
+    ${{ params.x | upper }}
+                 ^
+    E101: `|` has no meaning in an expression
+    help: write `or`; there are no filters
+    "#);
+}
+
+#[test]
+fn null_in_a_string_names_the_path() {
+    let render = |text: &str| Template::parse(text)?.render(&scope());
+    let texts = [
+        "v${{ steps.s.outputs.version }}",
+        "é ${{ params.y }}",
+        "${{ null }}",
+        "${{ default(params.y, params.z) }}",
+    ];
+    insta::assert_snapshot!(all_shown(&texts, render), @r#"
+    v${{ steps.s.outputs.version }}
+         ^^^^^^^^^^^^^^^^^^^^^^^
+    E104: `steps.s.outputs.version` has no value, and a string needs one
+    help: a step that was skipped has no outputs: write default(steps.s.outputs.version, "…")
+
+    é ${{ params.y }}
+          ^^^^^^^^
+    E104: `params.y` has no value, and a string needs one
+    help: write default(params.y, "…")
+
+    ${{ null }}
+        ^^^^
+    E104: `null` has no value, and a string needs one
+
+    ${{ default(params.y, params.z) }}
+        ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    E104: `params.y` and `params.z` have no value, and a string needs one
+    help: write default(params.y, "…")
+    "#);
+}
+
+#[test]
+fn a_string_has_a_bound() {
+    let scope = Scope::default().with("params", json!({"x": "x".repeat(600_000)}));
+    let template = Template::parse("${{ params.x }}${{ params.x }}").unwrap();
+    let error = template.render(&scope).unwrap_err();
+    assert_eq!(error.range, 19..27);
+}

@@ -1,0 +1,60 @@
+//! The page of every code: its wrong example shows the problem, its right one shows none.
+
+use windlass_core::problem::Code;
+
+use crate::outline::problems;
+
+/// Codes whose cause does not fit on a page.
+const WITHOUT_EXAMPLE: [Code; 3] = [Code::NotText, Code::TooLarge, Code::PlanTooLarge];
+
+#[test]
+fn every_page_is_true() {
+    for code in Code::ALL {
+        let page = code.page();
+        assert!(page.starts_with(&format!("# {code}: ")), "{code} has no title");
+        if WITHOUT_EXAMPLE.contains(code) {
+            continue;
+        }
+        let [wrong, right] = examples(page)[..] else { panic!("{code} needs two examples") };
+        let found: Vec<Code> = problems(wrong, &given(wrong)).iter().map(|p| p.code).collect();
+        assert!(found.contains(code), "the wrong example of {code} shows {found:?}");
+        let found: Vec<String> =
+            problems(right, &given(right)).iter().map(|p| p.title.clone()).collect();
+        assert!(found.is_empty(), "the right example of {code} shows {found:?}");
+    }
+}
+
+#[test]
+fn every_corrected_line_corrects() {
+    let mut corrected = 0;
+    for code in Code::ALL {
+        let Some(wrong) = examples(code.page()).first().copied() else { continue };
+        let found = problems(wrong, &given(wrong));
+        let Some(fix) = found.iter().find(|p| p.code == *code).and_then(|p| p.fix.clone()) else {
+            continue;
+        };
+        let mut text = wrong.to_owned();
+        text.replace_range(fix.span, &fix.text);
+        let left: Vec<String> =
+            problems(&text, &given(wrong)).iter().map(|p| p.title.clone()).collect();
+        assert!(left.is_empty(), "with the line of {code} there is still: {left:?}\n{text}");
+        corrected += 1;
+    }
+    assert!(corrected >= 22, "{corrected}");
+}
+
+#[test]
+fn codes_can_be_looked_up() {
+    assert_eq!(Code::parse("e029"), Some(Code::BareNumber));
+    assert_eq!(Code::parse("E999"), None);
+}
+
+/// Params in a first line `# given: name=value`.
+fn given(text: &str) -> Vec<(&str, &str)> {
+    let line = text.lines().next().and_then(|line| line.strip_prefix("# given: "));
+    line.and_then(|line| line.split_once('=')).into_iter().collect()
+}
+
+fn examples(page: &str) -> Vec<&str> {
+    page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}

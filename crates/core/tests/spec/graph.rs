@@ -1,0 +1,204 @@
+//! Needs and matrices that cannot be.
+
+use insta::assert_snapshot;
+
+use crate::outline::told;
+
+#[test]
+fn needs_that_cannot_be() {
+    let text = "\
+steps:
+  lint: { run: x }
+  test: { run: x, needs: [lnt, lint, lint] }
+  self: { run: x, needs: self }
+  other: { run: x, needs: nowhere }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E061]: there is no step `lnt`
+     --> windlass.yml:3:27
+      |
+    3 |   test: { run: x, needs: [lnt, lint, lint] }
+      |                           ^^^ did you mean `lint`?
+      |
+      = write:
+    3 |   test: { run: x, needs: [lint, lint, lint] }
+
+    error[E055]: the need `lint` is listed twice
+     --> windlass.yml:3:38
+      |
+    3 |   test: { run: x, needs: [lnt, lint, lint] }
+      |                                      ^^^^ the second
+      |                                ---- the first
+      |
+      = help: keep one of them
+
+    error[E062]: `self` needs itself
+     --> windlass.yml:4:26
+      |
+    4 |   self: { run: x, needs: self }
+      |                          ^^^^
+      |
+      = help: a step begins when its needs have ended: take this one out
+
+    error[E061]: there is no step `nowhere`
+     --> windlass.yml:5:27
+      |
+    5 |   other: { run: x, needs: nowhere }
+      |                           ^^^^^^^
+      |
+      = help: the steps are lint, other, self, test
+    "#);
+}
+
+#[test]
+fn circles_are_told_with_the_whole_path() {
+    let text = "\
+steps:
+  a: { run: x, needs: c }
+  b: { run: x, needs: a }
+  c: { run: x, needs: [d, b] }
+  d: { run: x }
+  e: { run: x, needs: f }
+  f: { run: x, needs: e }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E063]: needs run in a circle: a → c → b → a
+     --> windlass.yml:2:23
+      |
+    2 |   a: { run: x, needs: c }
+      |                       ^ `a` needs `c`
+     ::: windlass.yml:4:27
+      |
+    4 |   c: { run: x, needs: [d, b] }
+      |                           - `c` needs `b`
+     ::: windlass.yml:3:23
+      |
+    3 |   b: { run: x, needs: a }
+      |                       - `b` needs `a`
+      |
+      = help: take one of these needs out
+
+    error[E063]: needs run in a circle: e → f → e
+     --> windlass.yml:6:23
+      |
+    6 |   e: { run: x, needs: f }
+      |                       ^ `e` needs `f`
+     ::: windlass.yml:7:23
+      |
+    7 |   f: { run: x, needs: e }
+      |                       - `f` needs `e`
+      |
+      = help: take one of these needs out
+    "#);
+}
+
+#[test]
+fn matrices_that_cannot_be() {
+    let text = "\
+steps:
+  a: { run: x, matrix: [] }
+  b: { run: x, matrix: { os: [], db: [x] } }
+  c: { run: x, matrix: { os: [linux, linux], exclude: { arch: arm }, route: [oss] } }
+  d: { run: x, matrix: { not a name: [1] } }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E065]: the axis `target` has no values
+     --> windlass.yml:2:24
+      |
+    2 |   a: { run: x, matrix: [] }
+      |                        ^^
+
+    error[E065]: the axis `os` has no values
+     --> windlass.yml:3:26
+      |
+    3 |   b: { run: x, matrix: { os: [], db: [x] } }
+      |                          ^^
+
+    error[E066]: `linux` stands twice in `os`
+     --> windlass.yml:4:38
+      |
+    4 |   c: { run: x, matrix: { os: [linux, linux], exclude: { arch: arm }, route: [oss] } }
+      |                                      ^^^^^ the second
+      |                               ----- the first
+      |
+      = help: two cells would have one name
+
+    error[E067]: the matrix has no axis `arch`
+     --> windlass.yml:4:57
+      |
+    4 |   c: { run: x, matrix: { os: [linux, linux], exclude: { arch: arm }, route: [oss] } }
+      |                                                         ^^^^
+      |
+      = help: its axes are os
+
+    error[E067]: the matrix has no axis `oss`
+     --> windlass.yml:4:78
+      |
+    4 |   c: { run: x, matrix: { os: [linux, linux], exclude: { arch: arm }, route: [oss] } }
+      |                                                                              ^^^ did you mean `os`?
+
+    error[E048]: `not a name` is no name
+     --> windlass.yml:5:26
+      |
+    5 |   d: { run: x, matrix: { not a name: [1] } }
+      |                          ^^^^^^^^^^
+      |
+      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      |
+      = write:
+    5 |   d: { run: x, matrix: { not-a-name: [1] } }
+    "#);
+}
+
+#[test]
+fn cells_that_cannot_be() {
+    let text = "\
+steps:
+  a: { run: x, matrix: { os: [linux], exclude: { os: linux } } }
+  b: { run: x, matrix: { os: [linux], exclude: { os: windows } } }
+  c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: mac, extra: 1 }] } }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E065]: the matrix has no cells: every combination is excluded
+     --> windlass.yml:2:24
+      |
+    2 |   a: { run: x, matrix: { os: [linux], exclude: { os: linux } } }
+      |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error[E070]: this `exclude` matches no cell
+     --> windlass.yml:3:48
+      |
+    3 |   b: { run: x, matrix: { os: [linux], exclude: { os: windows } } }
+      |                                                ^^^^^^^^^^^^^^^
+      |
+      = help: are the values spelled as in the axes?
+
+    error[E070]: this `include` adds nothing
+     --> windlass.yml:4:61
+      |
+    4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: mac, extra: 1 }] } }
+      |                                                             ^^^^^^^^^^^^^
+      |
+      = help: name every axis to add a cell, or some axes and a new key to add a value to cells
+
+    error[E070]: this `include` matches no cell
+     --> windlass.yml:4:76
+      |
+    4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: mac, extra: 1 }] } }
+      |                                                                            ^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: name every axis to add a cell, or some axes and a new key to add a value to cells
+    "#);
+}
+
+#[test]
+fn a_matrix_has_bounds() {
+    let axis = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let (a, b) = (axis(1000), axis(101));
+    let text = format!("steps:\n  a:\n    run: x\n    matrix:\n      a: [{a}]\n      b: [{b}]\n");
+    assert_snapshot!(crate::outline::listed(&text), @"windlass.yml:5:7: error[E068]: the matrix has 101000 cells (1000 × 101), at most 100000 are allowed");
+    let text = format!(
+        "steps:\n  a:\n    run: x\n    matrix:\n      a: [{a}]\n      b: [{a}]\n      c: [{a}]\n      d: [{a}]\n"
+    );
+    assert_snapshot!(crate::outline::listed(&text), @"windlass.yml:5:7: error[E068]: the matrix has 1000000000000 cells (1000 × 1000 × 1000 × 1000), at most 100000 are allowed");
+}

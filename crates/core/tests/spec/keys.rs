@@ -1,0 +1,697 @@
+//! Keys and values that do not look right.
+
+use insta::assert_snapshot;
+
+use crate::outline::{listed, told};
+
+#[test]
+fn other_tools_words_are_known() {
+    let text = "\
+jobs: {}
+steps:
+  a: { run: x }
+  b:
+    depends_on: a
+    runs-on: [docker]
+    concurrency: prod
+    script: make
+    timeout-minutes: 15
+    working-directory: src
+    continue-on-error: true
+";
+    assert_snapshot!(told(text), @r#"
+    error[E041]: `jobs` is no key of a pipeline
+     --> windlass.yml:1:1
+      |
+    1 | jobs: {}
+      | ^^^^ it is called `steps` here
+      |
+      = help: `steps`: What is to be done, by name
+      |
+      = write:
+    1 | steps: {}
+
+    error[E041]: `depends_on` is no key of a step
+     --> windlass.yml:5:5
+      |
+    5 |     depends_on: a
+      |     ^^^^^^^^^^ it is called `needs` here
+      |
+      = help: `needs`: Steps that must have ended well before it begins
+      |
+      = write:
+    5 |     needs: a
+
+    error[E041]: `runs-on` is no key of a step
+     --> windlass.yml:6:5
+      |
+    6 |     runs-on: [docker]
+      |     ^^^^^^^ it is called `requires` here
+      |
+      = help: `requires`: What a worker must be or have
+      |
+      = write:
+    6 |     requires: [docker]
+
+    error[E041]: `concurrency` is no key of a step
+     --> windlass.yml:7:5
+      |
+    7 |     concurrency: prod
+      |     ^^^^^^^^^^^ it is called `lock` here
+      |
+      = help: `lock`: What it holds while it runs, one at a time
+      |
+      = write:
+    7 |     lock: prod
+
+    error[E041]: `script` is no key of a step
+     --> windlass.yml:8:5
+      |
+    8 |     script: make
+      |     ^^^^^^ it is called `run` here
+      |
+      = help: `run`: The command
+      |
+      = write:
+    8 |     run: make
+
+    error[E041]: `timeout-minutes` is no key of a step
+     --> windlass.yml:9:5
+      |
+    9 |     timeout-minutes: 15
+      |     ^^^^^^^^^^^^^^^ it is called `timeout` here
+      |
+      = help: `timeout`: The longest that one attempt may run
+
+    error[E041]: `working-directory` is no key of a step
+      --> windlass.yml:10:5
+       |
+    10 |     working-directory: src
+       |     ^^^^^^^^^^^^^^^^^ it is called `dir` here
+       |
+       = help: `dir`: Where it runs, from the root of the pipeline
+       |
+       = write:
+    10 |     dir: src
+
+    error[E041]: `continue-on-error` is no key of a step
+      --> windlass.yml:11:5
+       |
+    11 |     continue-on-error: true
+       |     ^^^^^^^^^^^^^^^^^ it is called `ignore_failure` here
+       |
+       = help: `ignore_failure`: Whether its failure leaves the run as it is
+       |
+       = write:
+    11 |     ignore_failure: true
+    "#);
+}
+
+#[test]
+fn misspelled_keys_are_guessed() {
+    assert_snapshot!(told("steps:\n  a: { runn: x }\n  b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }\n"), @r#"
+    error[E041]: `runn` is no key of a step
+     --> windlass.yml:2:8
+      |
+    2 |   a: { runn: x }
+      |        ^^^^ did you mean `run`?
+      |
+      = write:
+    2 |   a: { run: x }
+
+    error[E041]: `Timeout` is no key of a step
+     --> windlass.yml:3:16
+      |
+    3 |   b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }
+      |                ^^^^^^^ it is called `timeout` here
+      |
+      = help: `timeout`: The longest that one attempt may run
+      |
+      = write:
+    3 |   b: { run: x, timeout: 3m, priorty: 1, retry: { tmes: 1 } }
+
+    error[E041]: `priorty` is no key of a step
+     --> windlass.yml:3:29
+      |
+    3 |   b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }
+      |                             ^^^^^^^ did you mean `priority`?
+      |
+      = write:
+    3 |   b: { run: x, Timeout: 3m, priority: 1, retry: { tmes: 1 } }
+
+    error[E041]: `tmes` is no key of a retry
+     --> windlass.yml:3:50
+      |
+    3 |   b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }
+      |                                                  ^^^^ did you mean `times`?
+      |
+      = write:
+    3 |   b: { run: x, Timeout: 3m, priorty: 1, retry: { times: 1 } }
+    "#);
+}
+
+#[test]
+fn keys_in_the_wrong_place_are_sent_to_the_right_one() {
+    assert_snapshot!(told("run: x\ndefaults: { run: x }\nsteps:\n  a: { run: x, params: {}, colour: red }\n"), @r#"
+    error[E041]: `run` is no key of a pipeline
+     --> windlass.yml:1:1
+      |
+    1 | run: x
+      | ^^^
+      |
+      = help: `run` belongs into a step, below `steps:`
+
+    error[E041]: `run` is no key of `defaults`
+     --> windlass.yml:2:13
+      |
+    2 | defaults: { run: x }
+      |             ^^^
+      |
+      = help: `run` has no default: write it in the step
+
+    error[E041]: `params` is no key of a step
+     --> windlass.yml:4:16
+      |
+    4 |   a: { run: x, params: {}, colour: red }
+      |                ^^^^^^
+      |
+      = help: `params` belongs to the top of the file
+
+    error[E041]: `colour` is no key of a step
+     --> windlass.yml:4:28
+      |
+    4 |   a: { run: x, params: {}, colour: red }
+      |                            ^^^^^^
+      |
+      = help: `windlass schema` lists every key; keys that begin with `x-` are yours
+    "#);
+}
+
+#[test]
+fn values_of_the_wrong_kind() {
+    let text = "\
+name: [a]
+env: x
+params: [a]
+locks: { a: many }
+steps:
+  a: make
+  b: { run: [make, test], needs: { a: b }, tags: { x: y } }
+  c:
+  d: { run: x, ignore_failure: yes, elsewhere: 1 }
+  e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
+  f: { run: x, matrix: linux }
+  g: { run: x, env: { A: [1], B: } }
+  h: { run: x, nodes: [a], if: [a] }
+  i: { run: x, shell: , dir: {} }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E042]: `name` takes a text, and this is a list
+     --> windlass.yml:1:7
+      |
+    1 | name: [a]
+      |       ^^^
+
+    error[E042]: `env` takes a map, and this is a text
+     --> windlass.yml:2:6
+      |
+    2 | env: x
+      |      ^
+
+    error[E042]: `params` takes a map, and this is a list
+     --> windlass.yml:3:9
+      |
+    3 | params: [a]
+      |         ^^^
+
+    error[E047]: `a` takes a whole number from 1 to 1000000, and this is `many`
+     --> windlass.yml:4:13
+      |
+    4 | locks: { a: many }
+      |             ^^^^
+
+    error[E042]: a step is a map of keys, and this is a text
+     --> windlass.yml:6:6
+      |
+    6 |   a: make
+      |      ^^^^
+      |
+      = help: write `{ run: 'make' }`
+
+    error[E042]: `run` takes a command, and this is a list
+     --> windlass.yml:7:13
+      |
+    7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
+      |             ^^^^^^^^^^^^
+      |
+      = help: write several commands on lines of their own behind `run: |`
+
+    error[E044]: a need needs the key `step`
+     --> windlass.yml:7:34
+      |
+    7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
+      |                                  ^^^^^^^^
+
+    error[E041]: `a` is no key of a need
+     --> windlass.yml:7:36
+      |
+    7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
+      |                                    ^
+      |
+      = help: a need has `step`, `optional`; keys that begin with `x-` are yours
+
+    error[E042]: `tags` takes a name, and this is a map
+     --> windlass.yml:7:50
+      |
+    7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
+      |                                                  ^^^^^^^^
+
+    error[E050]: the step `c` does nothing
+     --> windlass.yml:8:3
+      |
+    8 |   c:
+      |   ^
+      |
+      = help: say what to do with `run:`; a step that only waits for others is `call: noop`
+
+    error[E042]: `ignore_failure` takes `true` or `false`, and this is `yes`
+     --> windlass.yml:9:32
+      |
+    9 |   d: { run: x, ignore_failure: yes, elsewhere: 1 }
+      |                                ^^^
+      |
+      = write:
+    9 |   d: { run: x, ignore_failure: true, elsewhere: 1 }
+
+    error[E041]: `elsewhere` is no key of a step
+     --> windlass.yml:9:37
+      |
+    9 |   d: { run: x, ignore_failure: yes, elsewhere: 1 }
+      |                                     ^^^^^^^^^
+      |
+      = help: `elsewhere` belongs below `retry`: write `retry: { elsewhere: … }`
+
+    error[E047]: `retry` takes a whole number from 0 to 10000, and this is `often`
+      --> windlass.yml:10:23
+       |
+    10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
+       |                       ^^^^^
+
+    error[E047]: `priority` takes a whole number from -1000000 to 1000000, and this is `1.5`
+      --> windlass.yml:10:40
+       |
+    10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
+       |                                        ^^^
+
+    error[E047]: `per_worker` takes a whole number from 1 to 1000000, and this is `0`
+      --> windlass.yml:10:57
+       |
+    10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
+       |                                                         ^
+
+    error[E045]: `pin` takes `leader`, and this is `master`
+      --> windlass.yml:10:65
+       |
+    10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
+       |                                                                 ^^^^^^
+
+    error[E042]: `matrix` takes a list of texts, and this is a text
+      --> windlass.yml:11:24
+       |
+    11 |   f: { run: x, matrix: linux }
+       |                        ^^^^^
+       |
+       = write:
+    11 |   f: { run: x, matrix: [linux] }
+
+    error[E042]: `A` takes a text, and this is a list
+      --> windlass.yml:12:26
+       |
+    12 |   g: { run: x, env: { A: [1], B: } }
+       |                          ^^^
+
+    error[E052]: `B` has no value
+      --> windlass.yml:12:32
+       |
+    12 |   g: { run: x, env: { A: [1], B: } }
+       |                                ^
+       |
+       = help: write `""` for an empty text, or leave the key out
+
+    error[E042]: `nodes` is a map of keys, and this is a list
+      --> windlass.yml:13:23
+       |
+    13 |   h: { run: x, nodes: [a], if: [a] }
+       |                       ^^^
+
+    error[E042]: `if` takes an expression, and this is a list
+      --> windlass.yml:13:32
+       |
+    13 |   h: { run: x, nodes: [a], if: [a] }
+       |                                ^^^
+
+    error[E052]: `shell` has no value
+      --> windlass.yml:14:21
+       |
+    14 |   i: { run: x, shell: , dir: {} }
+       |                     ^
+       |
+       = help: write `""` for an empty text, or leave the key out
+
+    error[E042]: `dir` takes a text, and this is a map
+      --> windlass.yml:14:30
+       |
+    14 |   i: { run: x, shell: , dir: {} }
+       |                              ^^
+    "#);
+}
+
+#[test]
+fn durations_and_waits() {
+    let text = "\
+timeout: 90
+steps:
+  a: { run: x, timeout: 15 min }
+  b: { run: x, timeout: soon }
+  c: { run: x, timeout: 99999d }
+  d: { run: x, retry: { wait: 5 } }
+  e: { run: x, retry: { wait: 1m..5s } }
+  f: { run: x, retry: { wait: 5s..1m, on: [exit-101, timed_out, crashed] } }
+  g: { run: x, kill_grace: 1.5 }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E029]: `timeout` needs a unit
+     --> windlass.yml:1:10
+      |
+    1 | timeout: 90
+      |          ^^ 90 of what?
+      |
+      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      |
+      = write:
+    1 | timeout: 90m
+
+    error[E046]: `15 min` is no duration
+     --> windlass.yml:3:25
+      |
+    3 |   a: { run: x, timeout: 15 min }
+      |                         ^^^^^^
+      |
+      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      |
+      = write:
+    3 |   a: { run: x, timeout: 15m }
+
+    error[E046]: `soon` is no duration
+     --> windlass.yml:4:25
+      |
+    4 |   b: { run: x, timeout: soon }
+      |                         ^^^^
+      |
+      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+
+    error[E046]: `99999d` is longer than ten years
+     --> windlass.yml:5:25
+      |
+    5 |   c: { run: x, timeout: 99999d }
+      |                         ^^^^^^
+      |
+      = help: leave the key out to wait for ever
+
+    error[E029]: `wait` needs a unit
+     --> windlass.yml:6:31
+      |
+    6 |   d: { run: x, retry: { wait: 5 } }
+      |                               ^ 5 of what?
+      |
+      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      |
+      = write:
+    6 |   d: { run: x, retry: { wait: 5s } }
+
+    error[E046]: `1m..5s` is no span of waits
+     --> windlass.yml:7:31
+      |
+    7 |   e: { run: x, retry: { wait: 1m..5s } }
+      |                               ^^^^^^
+      |
+      = help: write the shorter wait first and the longest second, as in `5s..1m`
+
+    error[E045]: `on` takes `failed`, `timed_out` or `exit-N`, and this is `crashed`
+     --> windlass.yml:8:65
+      |
+    8 |   f: { run: x, retry: { wait: 5s..1m, on: [exit-101, timed_out, crashed] } }
+      |                                                                 ^^^^^^^
+
+    error[E029]: `kill_grace` needs a unit
+     --> windlass.yml:9:28
+      |
+    9 |   g: { run: x, kill_grace: 1.5 }
+      |                            ^^^ 1.5 of what?
+      |
+      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      |
+      = write:
+    9 |   g: { run: x, kill_grace: 1s }
+    "#);
+}
+
+#[test]
+fn names() {
+    let text = "\
+name: my pipeline
+params: { in: 1, 9lives: 2 }
+steps:
+  unit tests: { run: x }
+  not: { run: x }
+  a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E048]: `my pipeline` is no name for a pipeline
+     --> windlass.yml:1:7
+      |
+    1 | name: my pipeline
+      |       ^^^^^^^^^^^
+      |
+      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`; say more in `about:`
+      |
+      = write:
+    1 | name: my-pipeline
+
+    error[E049]: `in` is a word of the expression language
+     --> windlass.yml:2:11
+      |
+    2 | params: { in: 1, 9lives: 2 }
+      |           ^^
+      |
+      = help: an expression could not name it: choose another name
+
+    error[E048]: `9lives` is no name
+     --> windlass.yml:2:18
+      |
+    2 | params: { in: 1, 9lives: 2 }
+      |                  ^^^^^^
+      |
+      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      |
+      = write:
+    2 | params: { in: 1, _9lives: 2 }
+
+    error[E048]: `unit tests` is no name
+     --> windlass.yml:4:3
+      |
+    4 |   unit tests: { run: x }
+      |   ^^^^^^^^^^
+      |
+      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      |
+      = write:
+    4 |   unit-tests: { run: x }
+
+    error[E049]: `not` is a word of the expression language
+     --> windlass.yml:5:3
+      |
+    5 |   not: { run: x }
+      |   ^^^
+      |
+      = help: an expression could not name it: choose another name
+
+    error[E048]: `the version` is no name
+     --> windlass.yml:6:26
+      |
+    6 |   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
+      |                          ^^^^^^^^^^^
+      |
+      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      |
+      = write:
+    6 |   a: { run: x, outputs: [the-version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
+
+    error[E055]: the output `v` is listed twice
+     --> windlass.yml:6:42
+      |
+    6 |   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
+      |                                          ^ the second
+      |                                       - the first
+      |
+      = help: keep one of them
+
+    error[E049]: `WINDLASS_X` is set by windlass
+     --> windlass.yml:6:80
+      |
+    6 |   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
+      |                                                                                ^^^^^^^^^^
+      |
+      = help: choose a name that does not begin with `WINDLASS_`
+    "#);
+}
+
+#[test]
+fn a_step_does_one_thing() {
+    assert_snapshot!(told("steps:\n  a: { about: x }\n  b:\n  c: { run: x, call: noop }\n  d: { call: nop }\n  e: { run: '' }\n"), @r#"
+    error[E050]: the step `a` does nothing
+     --> windlass.yml:2:3
+      |
+    2 |   a: { about: x }
+      |   ^
+      |
+      = help: say what to do with `run:`; a step that only waits for others is `call: noop`
+
+    error[E050]: the step `b` does nothing
+     --> windlass.yml:3:3
+      |
+    3 |   b:
+      |   ^
+      |
+      = help: say what to do with `run:`; a step that only waits for others is `call: noop`
+
+    error[E051]: a step does one thing, and this one has `run` and `call`
+     --> windlass.yml:4:16
+      |
+    4 |   c: { run: x, call: noop }
+      |                ^^^^
+      |        --- the first
+      |
+      = help: make two steps of it
+
+    error[E054]: there is no built-in step `nop`
+     --> windlass.yml:5:14
+      |
+    5 |   d: { call: nop }
+      |              ^^^
+      |
+      = help: this version has `noop`; a command is written `run:`
+
+    error[E052]: `run` is empty
+     --> windlass.yml:6:13
+      |
+    6 |   e: { run: '' }
+      |             ^^
+    "#);
+}
+
+#[test]
+fn maps_that_lack_a_key() {
+    assert_snapshot!(told("steps:\n  a: { run: x, lock: { order: fifo } }\n  b: { run: x, needs: { optional: true } }\n"), @r#"
+    error[E044]: a lock needs the key `name`
+     --> windlass.yml:2:22
+      |
+    2 |   a: { run: x, lock: { order: fifo } }
+      |                      ^^^^^^^^^^^^^^^
+
+    error[E044]: a need needs the key `step`
+     --> windlass.yml:3:23
+      |
+    3 |   b: { run: x, needs: { optional: true } }
+      |                       ^^^^^^^^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn own_keys_are_free() {
+    assert_snapshot!(listed("x-owner: me\nsteps:\n  a: { run: x, x-note: [1, 2] }\n"), @"nothing is wrong");
+}
+
+#[test]
+fn requirements() {
+    assert_snapshot!(told("steps:\n  a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }\n  b: { run: x, requires: docker, }\n"), @r#"
+    error[E103]: a fact is compared with a whole number
+     --> windlass.yml:2:33
+      |
+    2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
+      |                                 ^
+      |
+      = help: write cpu>=4
+
+    error[E103]: sizes are written with KiB, MiB, GiB or TiB right behind the number
+     --> windlass.yml:2:42
+      |
+    2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
+      |                                          ^^^
+      |
+      = help: write mem>=8GiB
+
+    error[E103]: several demands are items of a list
+     --> windlass.yml:2:51
+      |
+    2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
+      |                                                   ^
+      |
+      = help: write [a, b]
+
+    error[E103]: a label is missing
+     --> windlass.yml:2:58
+      |
+    2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
+      |                                                          ^
+      |
+      = help: write docker, os=linux, cpu>=4, not spot or "gpu | tpu"
+    "#);
+}
+
+#[test]
+fn params_declare_what_they_are() {
+    let text = "\
+params:
+  a: { choose: [x, y], default: z }
+  b: { type: number, default: high }
+  c: { type: date }
+  d: { required: true, default: x }
+  e: { default: '${{ params.a }}' }
+steps:
+  s: { run: x }
+";
+    assert_snapshot!(told(text), @r#"
+    error[E123]: the default `z` is none of the choices of `a`
+     --> windlass.yml:2:33
+      |
+    2 |   a: { choose: [x, y], default: z }
+      |                                 ^
+
+    error[E124]: `high` is no number, and the param `b` is one
+     --> windlass.yml:3:31
+      |
+    3 |   b: { type: number, default: high }
+      |                               ^^^^
+
+    error[E045]: `type` takes `string` or `number` or `boolean`, and this is `date`
+     --> windlass.yml:4:14
+      |
+    4 |   c: { type: date }
+      |              ^^^^
+
+    error[E053]: `d` is required and has a default
+     --> windlass.yml:5:33
+      |
+    5 |   d: { required: true, default: x }
+      |                                 ^
+      |
+      = help: a param with a default need not be given: leave one of them out
+
+    error[E087]: a param is given, not computed
+     --> windlass.yml:6:17
+      |
+    6 |   e: { default: '${{ params.a }}' }
+      |                 ^^^^^^^^^^^^^^^^^
+    "#);
+}

@@ -1,0 +1,16 @@
+//! The pipeline file, from text to plan: what is read, what is told, and what comes out.
+
+#![expect(clippy::too_many_lines, reason = "a test is as long as what the user is told")]
+
+mod cells;
+mod expansion;
+mod explain;
+mod first_mistakes;
+mod graph;
+mod hostile;
+mod keys;
+mod outline;
+mod paths;
+mod sample;
+mod schema;
+mod yaml;

@@ -1,0 +1,102 @@
+//! Texts in, problems and plans out as text: the vocabulary of these tests.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use windlass_core::expand::{Expanded, Inputs, Work, expand};
+use windlass_core::plan::When;
+use windlass_core::problem::{Problem, Severity, Source, Style, one_line, render};
+use windlass_core::spec::{Options, read};
+
+/// The file of a test.
+pub(crate) fn source(text: &str) -> Source {
+    Source::new("windlass.yml", text)
+}
+
+/// Everything that is wrong with the file, without params.
+pub(crate) fn problems(text: &str, given: &[(&str, &str)]) -> Vec<Problem> {
+    match plan(text, given) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems,
+    }
+}
+
+/// What the user sees of it.
+pub(crate) fn told(text: &str) -> String {
+    told_with(text, &[])
+}
+
+/// The same, with params given.
+pub(crate) fn told_with(text: &str, given: &[(&str, &str)]) -> String {
+    let source = source(text);
+    let pages = problems(text, given);
+    let pages: Vec<String> = pages.iter().map(|p| render(p, &source, Style::Plain)).collect();
+    if pages.is_empty() { "nothing is wrong".to_owned() } else { pages.join("\n") }
+}
+
+/// One line for each problem.
+pub(crate) fn listed(text: &str) -> String {
+    let source = source(text);
+    let lines: Vec<String> = problems(text, &[]).iter().map(|p| one_line(p, &source)).collect();
+    if lines.is_empty() { "nothing is wrong".to_owned() } else { lines.join("\n") }
+}
+
+/// The plan of the file, keys that are not available being notes.
+pub(crate) fn plan(text: &str, given: &[(&str, &str)]) -> Result<Expanded, Vec<Problem>> {
+    plan_with(text, given, Severity::Error)
+}
+
+/// The same, with another view of keys that are not available yet.
+pub(crate) fn plan_with(
+    text: &str,
+    given: &[(&str, &str)],
+    not_available: Severity,
+) -> Result<Expanded, Vec<Problem>> {
+    let (pipeline, problems) = read(&source(text), Options { not_available });
+    let Some(pipeline) = pipeline else { return Err(problems) };
+    let given: BTreeMap<String, String> =
+        given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    expand(&pipeline, Inputs { name: "ship", params: &given })
+}
+
+/// The plan as text: nodes with their needs, what the engine knows beyond its defaults, and the work.
+pub(crate) fn drawn(text: &str) -> String {
+    drawn_with(text, &[])
+}
+
+/// The same, with params given.
+pub(crate) fn drawn_with(text: &str, given: &[(&str, &str)]) -> String {
+    let Ok(expanded) = plan_with(text, given, Severity::Note) else {
+        return told_with(text, given);
+    };
+    let plan = &expanded.plan;
+    let mut page = String::new();
+    for node in plan.nodes() {
+        let needs: Vec<String> = plan
+            .needs(node)
+            .iter()
+            .map(|edge| {
+                let mark = if edge.is_required() { "" } else { "?" };
+                format!("{}{mark}", plan.name(edge.step()))
+            })
+            .collect();
+        let needs =
+            if needs.is_empty() { String::new() } else { format!(" <- {}", needs.join(" ")) };
+        let _ = writeln!(page, "{}{needs}", plan.name(node));
+        let Some(spec) = plan.spec(node) else { continue };
+        let requires = &spec.placement.requirement;
+        if !requires.0.is_empty() {
+            let _ = writeln!(page, "    requires {requires}");
+        }
+        if spec.when != When::Holds {
+            let _ = writeln!(page, "    when {:?}", spec.when);
+        }
+        if !spec.reads.is_empty() {
+            let reads: Vec<&str> = spec.reads.iter().map(|node| plan.name(*node)).collect();
+            let _ = writeln!(page, "    reads {}", reads.join(" "));
+        }
+        let _ = writeln!(page, "    {}", plan.work(node));
+        Work::parse(&plan.work(node)).expect("the work of a plan is readable");
+    }
+    page
+}

@@ -1,0 +1,132 @@
+//! The sample of the design, and the smallest file.
+
+use insta::assert_snapshot;
+use windlass_core::problem::{Code, Severity};
+use windlass_core::spec::{Options, read};
+
+use crate::outline::{drawn, drawn_with, listed, plan_with, source};
+
+const SAMPLE: &str = include_str!("sample.yml");
+
+#[test]
+fn the_smallest_file() {
+    assert_snapshot!(drawn("steps: { hello: { run: echo hi } }"), @r#"
+    hello
+        {"action":{"script":{"text":"echo hi"}}}
+    "#);
+}
+
+#[test]
+fn the_sample_says_only_what_is_not_available_yet() {
+    assert_snapshot!(listed(SAMPLE), @r#"
+    windlass.yml:4:1: error[E043]: `workspace` is not available yet
+    windlass.yml:12:5: error[E043]: `inputs` is not available yet
+    windlass.yml:20:5: error[E043]: `reports` is not available yet
+    windlass.yml:24:5: error[E043]: `image` is not available yet
+    windlass.yml:32:5: error[E043]: `artifacts` is not available yet
+    windlass.yml:42:5: error[E043]: `http` is not available yet
+    "#);
+}
+
+#[test]
+fn with_these_as_notes_it_becomes_a_plan() {
+    let (_, problems) = read(&source(SAMPLE), Options { not_available: Severity::Note });
+    assert!(problems.iter().all(|p| p.severity == Severity::Note && p.code == Code::NotAvailable));
+    assert_snapshot!(drawn(SAMPLE), @r#"
+    lint
+        {"action":{"exec":{"argv":["cargo","clippy","--","-D","warnings"]}},"env":[["CARGO_TERM_COLOR","always"]]}
+    test[linux,sqlite] <- lint
+        requires os=linux
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"axes":["os","db"]}
+    test[linux,postgres] <- lint
+        requires os=linux
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"axes":["os","db"]}
+    test[windows,sqlite] <- lint
+        requires os=windows
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"axes":["os","db"]}
+    test <- test[linux,sqlite] test[linux,postgres] test[windows,sqlite]
+    bundle <- test
+        requires docker, cpu>=4, mem>=8GiB, gpu | tpu, not spot
+        {"action":{"script":{"text":"./bundle.sh \"$CHANNEL\"\necho \"version=$(cat VERSION)\" >> \"$WINDLASS_OUTPUT\"\n"}},"env":[["CARGO_TERM_COLOR","always"],["CHANNEL","beta"]],"outputs":["version"]}
+    soak <- bundle
+        {"action":{"exec":{"argv":["./soak.sh","dist/"]}},"env":[["CARGO_TERM_COLOR","always"]]}
+    deploy <- bundle soak
+        when Fails("params.channel == \"stable\"  (params.channel = \"beta\")")
+        {"action":{"unavailable":{"key":"http"}},"env":[["CARGO_TERM_COLOR","always"]],"secrets":["DEPLOY_TOKEN"]}
+    tell <- deploy
+        {"action":{"exec":{"argv":["./notify.sh"]}},"env":[["CARGO_TERM_COLOR","always"]]}
+    "#);
+}
+
+#[test]
+fn with_another_channel_it_deploys() {
+    let page = drawn_with(SAMPLE, &[("channel", "stable")]);
+    let deploy: Vec<&str> =
+        page.lines().skip_while(|line| !line.starts_with("deploy")).take(3).collect();
+    assert_snapshot!(deploy.join("\n"), @r#"
+    deploy <- bundle soak
+        {"action":{"unavailable":{"key":"http"}},"env":[["CARGO_TERM_COLOR","always"]],"secrets":["DEPLOY_TOKEN"]}
+    tell <- deploy
+    "#);
+}
+
+#[test]
+fn what_the_engine_knows_of_it() {
+    let expanded = plan_with(SAMPLE, &[], Severity::Note).expect("the sample is sound");
+    let spec = |name: &str| expanded.plan.spec(expanded.plan.find(name).expect("it is there"));
+    assert_snapshot!(format!("{:#?}", spec("test[linux,postgres]").expect("a step")), @r#"
+    StepSpec {
+        placement: Placement {
+            requirement: Requirement(
+                [
+                    Clause(
+                        [
+                            Has(
+                                "os=linux",
+                            ),
+                        ],
+                    ),
+                ],
+            ),
+            pin: Anywhere,
+            allow: [],
+            deny: [],
+        },
+        locks: [],
+        retry: Retry {
+            times: 2,
+            wait_min: 5s,
+            wait_max: 1m,
+            on: [
+                Exit(
+                    101,
+                ),
+                TimedOut,
+            ],
+            elsewhere: true,
+            lost: 3,
+        },
+        timeout: Some(
+            15m,
+        ),
+        kill_grace: 10s,
+        priority: 0,
+        condition: Success,
+        when: Holds,
+        reads: [],
+        on_failure: Fail,
+        per_worker: None,
+        wait_for_worker: 5m,
+        wait_for_lock: 24h,
+        on_lost_contact: Continue,
+    }
+    "#);
+    assert_snapshot!(format!("{:#?}", spec("deploy").expect("a step").locks), @r#"
+    [
+        LockUse {
+            name: "prod",
+            order: NewestFirst,
+        },
+    ]
+    "#);
+}

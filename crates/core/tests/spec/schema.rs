@@ -1,0 +1,28 @@
+//! The JSON Schema comes from the tables that check the file.
+
+use serde_json::Value;
+use windlass_core::spec::schema;
+
+#[test]
+fn every_key_is_described() {
+    let schema = schema();
+    let defs = schema["$defs"].as_object().expect("there are definitions");
+    let names: Vec<&str> = defs.keys().map(String::as_str).collect();
+    assert_eq!(names, ["defaults", "lock", "matrix", "need", "nodes", "param", "retry", "step"]);
+    for object in defs.values().chain([&schema]) {
+        for (key, value) in object["properties"].as_object().expect("an object has keys") {
+            assert!(value["description"].as_str().is_some_and(|text| text.len() > 8), "{key}");
+        }
+    }
+    let image = &schema["$defs"]["step"]["properties"]["image"]["description"];
+    assert!(image.as_str().is_some_and(|text| text.ends_with("(not available yet)")));
+}
+
+#[test]
+fn references_lead_somewhere() {
+    let schema = schema();
+    let text = schema.to_string();
+    for reference in text.split("\"#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(schema["$defs"].get(reference).is_some_and(Value::is_object), "{reference}");
+    }
+}

@@ -1,0 +1,276 @@
+//! What YAML allows and a pipeline does not, and what both allow.
+
+use insta::assert_snapshot;
+
+use crate::outline::{drawn, told};
+
+#[test]
+fn duplicate_keys_are_told_with_both_places() {
+    assert_snapshot!(told("steps:\n  a:\n    run: x\n    about: y\n    run: z\n"), @r#"
+    error[E004]: `run` is written twice
+     --> windlass.yml:5:5
+      |
+    5 |     run: z
+      |     ^^^ the second
+     ::: windlass.yml:3:5
+      |
+    3 |     run: x
+      |     --- the first
+      |
+      = help: keep one of them
+    "#);
+}
+
+#[test]
+fn tags_mean_nothing() {
+    assert_snapshot!(told("steps:\n  a:\n    about: !!str 3\n    run: x\n  b: !step { run: x }\n"), @r#"
+    error[E005]: `!!str` is a YAML tag, and tags mean nothing here
+     --> windlass.yml:3:12
+      |
+    3 |     about: !!str 3
+      |            ^^^^^
+      |
+      = write:
+    3 |     about: '3'
+
+    error[E005]: `!step` is a YAML tag, and tags mean nothing here
+     --> windlass.yml:5:6
+      |
+    5 |   b: !step { run: x }
+      |      ^^^^^
+      |
+      = write:
+    5 |   b: { run: x }
+    "#);
+}
+
+#[test]
+fn a_file_is_one_document() {
+    assert_snapshot!(told("steps: { a: { run: x } }\n---\nsteps: { b: { run: x } }\n"), @r#"
+    error[E006]: the file holds more than one YAML document
+     --> windlass.yml:2:1
+      |
+    2 | ---
+      | ^^^ a second one begins here
+      |
+      = help: put each pipeline into a file of its own
+    "#);
+}
+
+#[test]
+fn a_document_may_have_its_marks() {
+    assert_snapshot!(told("%YAML 1.2\n---\nsteps: { a: { run: x } }\n...\n"), @"nothing is wrong");
+}
+
+#[test]
+fn keys_are_texts() {
+    assert_snapshot!(told("steps:\n  a:\n    run: x\n    env: { 1: one, [b]: two, ~: three, true: four }\n"), @r#"
+    error[E007]: a key must be a text, and this is a number
+     --> windlass.yml:4:12
+      |
+    4 |     env: { 1: one, [b]: two, ~: three, true: four }
+      |            ^
+      |
+      = write:
+    4 |     env: { "1": one, [b]: two, ~: three, true: four }
+
+    error[E007]: a key must be a text, and this is a list
+     --> windlass.yml:4:20
+      |
+    4 |     env: { 1: one, [b]: two, ~: three, true: four }
+      |                    ^^^
+      |
+      = help: write `name: value`; a text with special signs goes in quotes
+
+    error[E007]: a key must be a text, and this is nothing
+     --> windlass.yml:4:30
+      |
+    4 |     env: { 1: one, [b]: two, ~: three, true: four }
+      |                              ^
+      |
+      = help: write `name: value`; a text with special signs goes in quotes
+
+    error[E007]: a key must be a text, and this is true or false
+     --> windlass.yml:4:40
+      |
+    4 |     env: { 1: one, [b]: two, ~: three, true: four }
+      |                                        ^^^^
+      |
+      = write:
+    4 |     env: { 1: one, [b]: two, ~: three, "true": four }
+    "#);
+}
+
+#[test]
+fn anchors_and_merge_keys_are_accepted() {
+    let text = "\
+x-slow: &slow { timeout: 2h, retry: 2 }
+x-env: &env { A: one, B: two }
+steps:
+  a: { <<: *slow, run: ./a.sh \"$1\", env: *env }
+  b: { <<: [*slow], retry: 0, run: ./b.sh \"$1\", env: { <<: *env, B: three } }
+";
+    assert_snapshot!(drawn(text), @r#"
+    a
+        {"action":{"script":{"text":"./a.sh \"$1\""}},"env":[["A","one"],["B","two"]]}
+    b
+        {"action":{"script":{"text":"./b.sh \"$1\""}},"env":[["B","three"],["A","one"]]}
+    "#);
+}
+
+#[test]
+fn a_merge_key_takes_maps() {
+    assert_snapshot!(told("x-a: &a 3\nsteps:\n  a: { <<: *a, run: x }\n  b: { <<: [1, 2], run: x }\n"), @r#"
+    error[E008]: `<<` merges maps, and this is a number
+     --> windlass.yml:1:9
+      |
+    1 | x-a: &a 3
+      |         ^
+
+    error[E008]: `<<` merges maps, and this is a number
+     --> windlass.yml:4:13
+      |
+    4 |   b: { <<: [1, 2], run: x }
+      |             ^
+
+    error[E008]: `<<` merges maps, and this is a number
+     --> windlass.yml:4:16
+      |
+    4 |   b: { <<: [1, 2], run: x }
+      |                ^
+    "#);
+}
+
+#[test]
+fn an_alias_needs_its_anchor_and_is_not_inside_it() {
+    assert_snapshot!(told("steps:\n  a: { run: x, timeout: *slow }\n  b: &b { run: x, env: *b }\n"), @r#"
+    error[E009]: there is no anchor `&slow` above this alias
+     --> windlass.yml:2:25
+      |
+    2 |   a: { run: x, timeout: *slow }
+      |                         ^^^^^
+      |
+      = help: put `&slow` before the value that it stands for, or quote the text
+
+    error[E009]: an alias inside its own anchor
+     --> windlass.yml:3:24
+      |
+    3 |   b: &b { run: x, env: *b }
+      |                        ^^
+      |
+      = help: it would unfold for ever: write the inner part out
+    "#);
+}
+
+#[test]
+fn plain_scalars_are_their_source_text() {
+    assert_snapshot!(drawn("steps:\n  a:\n    env: { V: 3.10, OCT: 007, YES: yes, NO: false, E: \"\" }\n    run: ./a.sh \"$1\"\n"), @r#"
+    a
+        {"action":{"script":{"text":"./a.sh \"$1\""}},"env":[["V","3.10"],["OCT","007"],["YES","yes"],["NO","false"],["E",""]]}
+    "#);
+}
+
+#[test]
+fn no_yaml_is_told_where_it_breaks() {
+    let texts = [
+        "steps:\n  a:\n    run: x\n   b: y\n",
+        "steps:\n  a:\n    run: \"x\n",
+        "steps:\n  a: { run: x\n  b: { run: y }\n",
+        "steps:\n  a:\n    run: x\n    b\n",
+        "steps:\n  a:\n    needs: [b, c\n    run: x\n",
+        "steps:\n  a: - x\n",
+        "- a\nb: c\n",
+        "steps:\n  a:\n\trun: x\n",
+        "steps:\n  a:\n    run: x\n      about: y\n",
+        "steps: { a: { run: x } }]\n",
+    ];
+    let told: Vec<String> = texts.map(told).to_vec();
+    assert_snapshot!(told.join("\n"), @r#"
+    error[E003]: the indentation does not fit the lines above
+     --> windlass.yml:4:4
+      |
+    4 |    b: y
+      |    ^
+      |
+      = help: keys of one map begin in the same column
+
+    error[E003]: a quote is opened and not closed
+     --> windlass.yml:3:10
+      |
+    3 |     run: "x
+      |          ^ its pair is missing
+      |
+      = help: a quote inside a text is doubled between single quotes, and written `\"` between double ones
+
+    error[E003]: a bracket or brace is not closed
+     --> windlass.yml:2:6
+      |
+    2 |   a: { run: x
+      |      ^ opened here
+     ::: windlass.yml:3:4
+      |
+    3 |   b: { run: y }
+      |    - and this does not belong into it
+      |
+      = help: each `[` needs its `]`, each `{` its `}`, with commas between
+
+    error[E003]: a key without `:`
+     --> windlass.yml:4:5
+      |
+    4 |     b
+      |     ^
+      |
+      = help: write `key: value`, or indent it as part of the value above
+
+    error[E003]: a bracket or brace is not closed
+     --> windlass.yml:3:12
+      |
+    3 |     needs: [b, c
+      |            ^ opened here
+     ::: windlass.yml:4:8
+      |
+    4 |     run: x
+      |        - and this does not belong into it
+      |
+      = help: each `[` needs its `]`, each `{` its `}`, with commas between
+
+    error[E003]: a list item does not fit here
+     --> windlass.yml:2:6
+      |
+    2 |   a: - x
+      |      ^
+      |
+      = help: put `- item` on lines of its own below the key, or write `[a, b]`
+
+    error[E003]: a list item does not fit here
+     --> windlass.yml:2:1
+      |
+    2 | b: c
+      | ^
+      |
+      = help: put `- item` on lines of its own below the key, or write `[a, b]`
+
+    error[E011]: YAML is indented with blanks, and this is a tab
+     --> windlass.yml:3:1
+      |
+    3 |     run: x
+      | ^^^^
+      |
+      = write:
+    3 |     run: x
+
+    error[E003]: the indentation does not fit the lines above
+     --> windlass.yml:4:12
+      |
+    4 |       about: y
+      |            ^
+      |
+      = help: keys of one map begin in the same column
+
+    error[E003]: this is no YAML: misplaced bracket
+     --> windlass.yml:1:25
+      |
+    1 | steps: { a: { run: x } }]
+      |                         ^
+    "#);
+}
