@@ -7,12 +7,18 @@
 #![warn(clippy::wildcard_enum_match_arm, clippy::iter_over_hash_type)]
 
 pub mod engine;
+pub mod expand;
+pub mod expr;
 pub mod id;
 pub mod leader;
 pub mod outcome;
 pub mod plan;
 pub mod planted;
+pub mod problem;
 pub mod requirement;
 pub mod session;
+pub mod shell;
 mod slab;
+pub mod spec;
+pub mod summary;
 pub mod time;

@@ -1,10 +1,12 @@
 //! A vector whose places are used again, so that a small index names a thing while it lives.
 
+use serde::{Deserialize, Serialize};
+
 /// Things kept at indices that stay valid until the thing is taken out.
 ///
 /// The lowest free place is not preferred; places are used again in the reverse order of their leaving, which depends
 /// on nothing but the calls made: a replay gives every thing the same index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,

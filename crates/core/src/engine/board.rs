@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::class::Class;
 use super::config::{PASSED_OVER_MAX, RESERVE_AFTER};
 use super::lane::{Lane, LaneKey, Place, Queued, Rank};
@@ -15,7 +17,7 @@ use crate::slab::Slab;
 use crate::time::Time;
 
 /// Ready steps and what they wait for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Board {
     pub(super) classes: Slab<Class>,
     pub(super) class_ids: BTreeMap<Placement, u32>,
@@ -25,6 +27,7 @@ pub(super) struct Board {
     pub(super) lock_ids: BTreeMap<Box<str>, u32>,
     /// Whether a lane has opened, or may have, since parked workers were last looked at.
     pub(super) stirred: bool,
+    #[serde(skip)]
     pub(super) bugs: Bugs,
 }
 

@@ -23,4 +23,17 @@ impl Engine {
         }
         Answer::Done
     }
+
+    /// Ends a run at the hardest level, as failed.
+    pub(super) fn condemn(&mut self, out: &mut Out, run: RunId) -> Answer {
+        let Some(run_ix) = self.run_ids.get(&run).copied() else {
+            return Answer::Denied(Denial::NoSuchRun(run));
+        };
+        if self.runs[run_ix].status.is_terminal() {
+            return Answer::Denied(Denial::RunEnded(run));
+        }
+        let (level, reason) = (CancelLevel::Kill, CancelReason::Defect);
+        self.emit(out, Event::RunCancelled { run, level, reason });
+        Answer::Done
+    }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::lane::Rank;
 use crate::plan::Placement;
 use crate::time::Time;
 
 /// Steps of equal placement. There are few classes and many steps, so a worker is matched to classes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Class {
     pub(super) placement: Placement,
     /// Lanes that belong to it.

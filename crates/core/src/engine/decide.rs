@@ -5,6 +5,7 @@ use super::request::{Answer, Decision, Denial, Request};
 use super::state::Engine;
 use super::timer::Timer;
 use crate::id::{Fence, Incarnation, Term, WorkerId};
+use crate::planted::Bug;
 use crate::session::{Refusal, Reply, ReplyBody};
 use crate::time::{Span, Time};
 
@@ -33,6 +34,7 @@ impl Engine {
     /// The events have been applied to this engine when it returns: it is ahead of the journal until they are durable.
     pub fn decide(&mut self, request: Request, now: Time, luck: u64) -> Decision {
         self.now = self.now.max(now);
+        self.at_work = request.run();
         let mut out = Out { events: Vec::new(), replies: Vec::new(), luck };
         let answer = match request {
             Request::Lead { term, ttl, generation, own } => {
@@ -45,6 +47,7 @@ impl Engine {
             }
             Request::Submit(submit) => self.submit(&mut out, submit),
             Request::Cancel { run, level } => self.cancel(&mut out, run, level),
+            Request::Condemn { run } => self.condemn(&mut out, run),
             Request::Drain { worker } => self.drain(&mut out, worker),
             Request::ForceRelease { lock, fence } => self.force_release(&mut out, lock, fence),
             Request::Seal { run } => self.seal(&mut out, run),
@@ -65,11 +68,21 @@ impl Engine {
 
     /// Records a decision and lets it take effect.
     pub(super) fn emit(&mut self, out: &mut Out, event: Event) {
+        if self.config.bugs.on(Bug::PanicsByName) {
+            self.panic_by_name(&event);
+        }
         let applied = self.apply(self.now, &event);
         applied.unwrap_or_else(|error| {
             panic!("the engine decided what its own state forbids: {error}: {event:?}")
         });
         out.events.push(event);
+    }
+
+    fn panic_by_name(&self, event: &Event) {
+        let run = event.run().and_then(|run| self.run_ids.get(&run)).map(|run| &self.runs[*run]);
+        let ended = run.filter(|run| matches!(event, Event::Ended { .. }) && run.cancel.is_none());
+        let joined = matches!(event, Event::WorkerRegistered { name, .. } if &**name == "panics");
+        assert!(!joined && ended.is_none_or(|run| run.plan.pipeline() != "panics"), "planted");
     }
 
     /// Whether a decision has grown so large that the rest must wait for the next one.

@@ -176,6 +176,13 @@ pub enum Event {
         /// Which step.
         step: StepIx,
     },
+    /// The condition of a step whose needs have ended held.
+    ConditionHeld {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+    },
     /// A step ended without a lease.
     StepSettled {
         /// Of which run.
@@ -203,6 +210,36 @@ pub enum Event {
         /// From which lease.
         fence: Fence,
     },
+}
+
+impl Event {
+    /// The run that it is about; `None` for what concerns the whole cluster.
+    pub const fn run(&self) -> Option<RunId> {
+        match self {
+            Self::RunSubmitted { run, .. }
+            | Self::RunCancelled { run, .. }
+            | Self::RunEnded { run, .. }
+            | Self::RunSealed { run }
+            | Self::Granted { run, .. }
+            | Self::Confirmed { run, .. }
+            | Self::Started { run, .. }
+            | Self::StopOrdered { run, .. }
+            | Self::Ended { run, .. }
+            | Self::BackoffEnded { run, .. }
+            | Self::ConditionHeld { run, .. }
+            | Self::StepSettled { run, .. }
+            | Self::LateOutcome { run, .. } => Some(*run),
+            Self::Led { .. }
+            | Self::WorkerRegistered { .. }
+            | Self::WorkerLost { .. }
+            | Self::WorkerReturned { .. }
+            | Self::WorkerDrained { .. }
+            | Self::WorkerEnded { .. }
+            | Self::WorkerForgotten { .. }
+            | Self::Braked { .. }
+            | Self::LockForced { .. } => None,
+        }
+    }
 }
 
 /// How a run is to be done.
@@ -262,6 +299,8 @@ pub enum CancelReason {
     Asked,
     /// Its deadline passed.
     Deadline,
+    /// Deciding on it failed by a mistake of the engine's: it ends so that the others go on.
+    Defect,
 }
 
 /// Whether a lease ended by its holder's word.
@@ -297,6 +336,16 @@ pub enum Next {
 pub enum Settled {
     /// Its condition asked for a failure and there was none.
     SkippedByCondition,
+    /// Its condition on values did not hold.
+    SkippedByValues {
+        /// What was asked, with the values.
+        why: Box<str>,
+    },
+    /// Its condition on values could not be decided.
+    FailedCondition {
+        /// Why.
+        why: Box<str>,
+    },
     /// Nobody here can run it.
     SkippedUnplaceable,
     /// A need failed.
@@ -326,12 +375,16 @@ impl Settled {
     /// The status that a step has afterwards.
     pub const fn status(&self) -> StepStatus {
         match self {
-            Self::SkippedByCondition | Self::SkippedUnplaceable => StepStatus::Skipped,
+            Self::SkippedByCondition | Self::SkippedByValues { .. } | Self::SkippedUnplaceable => {
+                StepStatus::Skipped
+            }
             Self::Blocked { .. } => StepStatus::Blocked,
             Self::CancelledWithRun | Self::CancelledByFailure { .. } | Self::Superseded { .. } => {
                 StepStatus::Cancelled
             }
-            Self::FailedNoWorker | Self::FailedNoLock => StepStatus::Failed,
+            Self::FailedNoWorker | Self::FailedNoLock | Self::FailedCondition { .. } => {
+                StepStatus::Failed
+            }
         }
     }
 }

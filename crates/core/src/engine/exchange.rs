@@ -117,6 +117,7 @@ impl Engine {
     fn take_in(&mut self, out: &mut Out, worker: u32, exchange: &Exchange, draft: &mut Draft) {
         // What has no verdict is listed again: a decision need not hold more than it may.
         for finished in exchange.finished.iter().take(self.config.batch_max) {
+            self.at_work = Some(finished.lease.run);
             let verdict = self.judge(out, worker, finished);
             draft.body.verdicts.push((finished.lease.fence, verdict));
         }

@@ -9,7 +9,7 @@ use super::timer::Timer;
 use super::transition::{Change, IllegalChange};
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
-use crate::plan::{Condition, OnFailure};
+use crate::plan::{Condition, OnFailure, When};
 use crate::planted::Bug;
 use crate::session::{StopHow, StopReason};
 use crate::time::Time;
@@ -86,7 +86,9 @@ impl Engine {
         node: StepIx,
     ) -> Result<bool, IllegalChange> {
         let run = &mut self.runs[run_ix];
-        let condition = run.plan.spec(node).map(|spec| spec.condition);
+        let spec = run.plan.spec(node);
+        let asks = spec.is_some_and(|spec| spec.when != When::Holds);
+        let condition = spec.map(|spec| spec.condition);
         let state = run.step_mut(node);
         if state.status != StepStatus::Waiting {
             return Ok(false);
@@ -101,6 +103,14 @@ impl Engine {
         };
         match (condition, done, failed) {
             (Condition::Success, _, true) | (Condition::Failure, true, false) => {
+                self.settle_later(run_ix, node);
+            }
+            // Whether a condition on values holds is a decision, not a consequence.
+            (Condition::Success, true, false)
+            | (Condition::Failure, true, true)
+            | (Condition::Always, true, _)
+                if asks =>
+            {
                 self.settle_later(run_ix, node);
             }
             (Condition::Success, true, false)

@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::StepIx;
 use crate::plan::LockOrder;
 use crate::time::{Span, Time};
@@ -12,7 +14,7 @@ use crate::time::{Span, Time};
 pub const AGING: Span = Span::mins(1);
 
 /// What steps of one lane have in common.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct LaneKey {
     pub(super) class: u32,
     pub(super) locks: Vec<(u32, LockOrder)>,
@@ -29,7 +31,7 @@ pub(super) struct LaneKey {
 }
 
 /// What keeps a ready step from beginning once it has happened to its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum StoppedBy {
     /// A failure, or more.
     Failure,
@@ -44,7 +46,7 @@ pub(super) enum StoppedBy {
 ///
 /// Priority grows by one per [`AGING`], for all alike, so the order of two steps never changes while they wait: the
 /// bucket is the minute in which a step of priority 0 would have had to become ready to stand equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Rank {
     pub(super) bucket: i64,
     pub(super) weight: Reverse<u32>,
@@ -62,7 +64,7 @@ impl Rank {
 }
 
 /// Where a step stands in its lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Place {
     /// Newest run first where the lane's locks say so; otherwise zero.
     newest: i64,
@@ -71,14 +73,14 @@ pub(super) struct Place {
 }
 
 /// A ready step in its lane.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Queued {
     pub(super) step: StepIx,
     pub(super) since: Time,
 }
 
 /// Ready steps that are alike, best first; steps of one run and rank in the order in which they became ready.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Lane {
     pub(super) key: LaneKey,
     pub(super) locks: Option<Arc<[u32]>>,

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{Fence, Seq, StepIx, Term};
 use crate::session::{StopHow, StopReason};
 use crate::time::{Span, Time};
 
 /// The right of one worker to execute one step for a while, until it ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Lease {
     pub(super) fence: Fence,
     pub(super) run: u32,

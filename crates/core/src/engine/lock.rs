@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::Fence;
 
 /// A lock that some active run names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Lock {
     pub(super) name: Box<str>,
     pub(super) holders: Vec<Fence>,

@@ -16,15 +16,18 @@
 //! | `transition` | the one table of a step's life |
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
+//! | `report`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
 
 mod apply;
 mod board;
 mod cancel;
 mod class;
+mod condition;
 mod config;
 mod decide;
 mod ending;
 mod event;
+mod event_json;
 mod exchange;
 mod flow;
 mod give_back;
@@ -34,6 +37,7 @@ mod lane;
 mod lease;
 mod lock;
 mod register;
+mod report;
 mod request;
 mod run;
 mod settle;
@@ -43,6 +47,7 @@ mod submit;
 mod sweep;
 mod timer;
 mod transition;
+mod utc;
 mod why;
 mod worker;
 
@@ -51,10 +56,16 @@ pub use config::{Config, SLOTS_MAX, UNHEARD_MAX};
 pub use event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };
+pub use event_json::json_list;
 pub use invariants::Violation;
 pub use lane::AGING;
+pub use report::{
+    LeaderReport, LeaseReport, LockReport, RunReport, StatusCounts, StepReport, StopReport,
+    WorkerReport,
+};
 pub use request::{Answer, Decision, Denial, Request, Submit, Warning};
 pub use state::{Counts, Engine};
 pub use transition::{Change, IllegalChange, next_status};
+pub use utc::Utc;
 pub use why::{Elimination, LockWait, Why};
 pub use worker::WorkerStatus;

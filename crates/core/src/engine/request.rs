@@ -44,6 +44,11 @@ pub enum Request {
         /// How hard.
         level: CancelLevel,
     },
+    /// A run has to end because deciding on it failed by a mistake of the engine's.
+    Condemn {
+        /// Which.
+        run: RunId,
+    },
     /// A worker is to get no more leases.
     Drain {
         /// Which.
@@ -64,6 +69,23 @@ pub enum Request {
     },
     /// Time has passed.
     Tick,
+}
+
+impl Request {
+    /// The run that it names, if it is about one.
+    pub(super) const fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Submit(submit) => Some(submit.run),
+            Self::Cancel { run, .. } | Self::Condemn { run } | Self::Seal { run } => Some(*run),
+            Self::Lead { .. }
+            | Self::Register(_)
+            | Self::Exchange(_)
+            | Self::GuardEnded { .. }
+            | Self::Drain { .. }
+            | Self::ForceRelease { .. }
+            | Self::Tick => None,
+        }
+    }
 }
 
 /// A run to be done.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{CancelLevel, CancelReason, RunOptions};
 use super::transition::{Change, IllegalChange, next_status};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
@@ -14,7 +16,7 @@ use crate::time::Time;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One node of a run. Kept small: a run may have a million.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StepState {
     pub(super) status: StepStatus,
     /// Whether it waits in the list of steps to be settled.
@@ -49,7 +51,7 @@ impl StepState {
 }
 
 /// Where a retried step should not run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Avoid {
     pub(super) worker: WorkerId,
     /// The lane of its own that it waits in, while it does.
@@ -57,7 +59,7 @@ pub(super) struct Avoid {
 }
 
 /// A lease that ended without ending its step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Spent {
     /// Its holder reported an outcome, which led to a retry or another hand-out.
     Reported,
@@ -68,7 +70,7 @@ pub(super) enum Spent {
 }
 
 /// A lease that ended without ending its step, with whose it was.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct SpentLease {
     pub(super) step: StepIx,
     pub(super) holder: WorkerId,
@@ -76,7 +78,7 @@ pub(super) struct SpentLease {
 }
 
 /// A run that has not been sealed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) id: RunId,
     /// The how-manieth run of this journal: who came first.
@@ -171,7 +173,7 @@ impl Run {
     /// How the run ends, given that every step has.
     pub(super) fn verdict(&self) -> RunStatus {
         match self.cancel {
-            Some((_, CancelReason::Deadline)) => RunStatus::Failed,
+            Some((_, CancelReason::Deadline | CancelReason::Defect)) => RunStatus::Failed,
             Some((_, CancelReason::Asked)) => RunStatus::Cancelled,
             None if self.failed.is_some() => RunStatus::Failed,
             None if self.superseded => RunStatus::Cancelled,

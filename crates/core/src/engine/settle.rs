@@ -19,6 +19,7 @@ impl Engine {
             let Some(todo) = self.todo.pop_front() else {
                 return;
             };
+            self.at_work = self.runs.get(todo.run()).map(|run| run.id);
             match todo {
                 Todo::Settle(run, step) => self.settle(out, run, step),
                 Todo::Stop(run) => self.stop_chunk(out, run),
@@ -40,7 +41,12 @@ impl Engine {
         }
         self.runs[run_ix].step_mut(step).settling = false;
         if let Some(settled) = self.settled(run_ix, step) {
-            self.emit_settled(out, run_ix, step, settled);
+            return self.emit_settled(out, run_ix, step, settled);
+        }
+        let run = &self.runs[run_ix];
+        if run.asks(step) {
+            let run = run.id;
+            self.emit(out, Event::ConditionHeld { run, step });
         }
     }
 
@@ -63,6 +69,9 @@ impl Engine {
         }
         if condition == Condition::Failure && state.remaining == 0 && state.cause == NONE {
             return Some(Settled::SkippedByCondition);
+        }
+        if run.asks(step) {
+            return run.refused_by_values(step);
         }
         self.unplaceable(run_ix, step)
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::board::Board;
 use super::config::Config;
 use super::lane::{LaneKey, Place, Rank, StoppedBy};
@@ -17,8 +19,10 @@ use crate::slab::Slab;
 use crate::time::{Span, Time};
 
 /// The state machine that makes every scheduling decision.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Engine {
+    /// Given by who leads, not kept.
+    #[serde(skip)]
     pub(super) config: Config,
     pub(super) now: Time,
     pub(super) term: Term,
@@ -47,12 +51,15 @@ pub struct Engine {
     pub(super) parked: BTreeSet<u32>,
     /// Volatile: workers whose parked exchange has something to carry.
     pub(super) notify: BTreeSet<u32>,
+    /// Volatile: the run that it decides on right now.
+    #[serde(skip)]
+    pub(super) at_work: Option<RunId>,
     /// Volatile: the brake, while it is on.
     pub(super) brake: Option<Brake>,
 }
 
 /// How fast silent workers are given up when many are silent at once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Brake {
     /// When more may be given up.
     pub(super) until: Time,
@@ -61,7 +68,7 @@ pub(super) struct Brake {
 }
 
 /// Something that follows from an event and has to be decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Todo {
     /// A step may have to end without a lease.
     Settle(u32, StepIx),
@@ -89,6 +96,8 @@ impl Todo {
 pub struct Counts {
     /// Runs that are not sealed.
     pub runs: usize,
+    /// Nodes of their plans.
+    pub nodes: usize,
     /// Workers known.
     pub workers: usize,
     /// Open leases.
@@ -124,8 +133,17 @@ impl Engine {
             ahead: BTreeSet::new(),
             parked: BTreeSet::new(),
             notify: BTreeSet::new(),
+            at_work: None,
             brake: None,
         }
+    }
+
+    /// The same state under other bounds and paces: a snapshot has none.
+    #[must_use]
+    pub fn with_config(mut self, config: Config) -> Self {
+        self.config = config;
+        self.board.bugs = config.bugs;
+        self
     }
 
     pub(crate) const fn bugs(&self) -> Bugs {
@@ -135,6 +153,11 @@ impl Engine {
     /// The term of the newest leader.
     pub const fn term(&self) -> Term {
         self.term
+    }
+
+    /// The run that the engine decided on last: the one to blame if it panicked.
+    pub const fn at_work(&self) -> Option<RunId> {
+        self.at_work
     }
 
     /// The time of the newest event or decision.
@@ -151,6 +174,7 @@ impl Engine {
     pub fn counts(&self) -> Counts {
         Counts {
             runs: self.runs.len(),
+            nodes: self.nodes,
             workers: self.workers.len(),
             leases: self.leases.len(),
             ready: self.board.lanes.iter().map(|(_, lane)| lane.len()).sum(),

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::StepIx;
 use crate::time::Time;
 
 /// What a deadline is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Timer {
     /// Something is left over from a bounded decision.
     Unfinished,
@@ -28,7 +30,7 @@ pub(super) enum Timer {
 const FORGET_FROM: usize = 4096;
 
 /// All deadlines, the next one first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Timers(BTreeSet<(Time, Timer)>);
 
 impl Timers {

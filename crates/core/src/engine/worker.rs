@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{Fence, Incarnation, Seq, WorkerId};
 use crate::plan::WorkerFacts;
 use crate::requirement::Labels;
@@ -10,7 +12,7 @@ use crate::session::{Home, Peer, StopHow, StopReason};
 use crate::time::{Span, Time};
 
 /// Where a worker stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum WorkerStatus {
     /// It is heard and gets leases.
     Online,
@@ -37,7 +39,7 @@ impl fmt::Display for WorkerStatus {
 pub(super) type Order = (StopHow, StopReason);
 
 /// A worker that is known.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Worker {
     pub(super) id: WorkerId,
     pub(super) name: Box<str>,

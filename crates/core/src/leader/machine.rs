@@ -41,6 +41,13 @@ pub struct Batch {
 pub enum Effect<W> {
     /// Append this batch, and say what came of it.
     Append(Batch),
+    /// These events are durable: show them to everybody who follows the journal.
+    Publish {
+        /// The position of the last.
+        position: u64,
+        /// What happened, and when.
+        events: Vec<(Time, Event)>,
+    },
     /// Send this reply to its worker.
     Reply(Reply),
     /// Tell who asked.
@@ -168,7 +175,8 @@ impl<W> Leader<W> {
         let Some(done) = self.pending.pop_front_if(|_| in_flight) else { return Vec::new() };
         self.appending = false;
         self.head += done.events.len() as u64;
-        let mut effects = done.after;
+        let mut effects = vec![Effect::Publish { position: self.head, events: done.events }];
+        effects.extend(done.after);
         effects.extend(self.append_next());
         effects
     }
@@ -177,6 +185,11 @@ impl<W> Leader<W> {
     /// until the append is durable.
     pub fn gathering(&self) -> usize {
         self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.events.len()).sum()
+    }
+
+    /// Answers and replies that wait for a batch to be durable.
+    pub fn unsaid(&self) -> usize {
+        self.pending.iter().map(|batch| batch.after.len()).sum()
     }
 
     /// When it wants a [`tick`](Self::tick), if nothing else comes before.
@@ -205,7 +218,7 @@ impl<W> Leader<W> {
         let effects = self.pending.into_iter().flat_map(|batch| batch.after);
         effects.filter_map(|effect| match effect {
             Effect::Answer(from, _) => Some(from),
-            Effect::Append(_) | Effect::Reply(_) => None,
+            Effect::Append(_) | Effect::Publish { .. } | Effect::Reply(_) => None,
         })
     }
 }

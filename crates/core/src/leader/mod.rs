@@ -14,5 +14,7 @@
 //! Like the engine it is pure: the loop around it carries out its [`Effect`]s and tells it what came of them.
 
 mod machine;
+mod tenure;
 
 pub use machine::{Batch, Effect, Leader, TermsOfOffice};
+pub use tenure::Tenure;

@@ -1,5 +1,7 @@
 //! The leader's end of a session: which exchange is live.
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::Seq;
 
 /// What an arriving exchange is.
@@ -18,7 +20,7 @@ pub enum Arrival {
 
 /// What the leader remembers of a worker's exchanges. None of it is journalled: a new leader starts with what the
 /// `granted` events tell and believes the first exchange that comes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
     last: Seq,
     seen: Seq,

@@ -122,6 +122,14 @@ pub enum Phase {
 pub struct Grant {
     /// Its identity.
     pub lease: LeaseRef,
+    /// The how-manieth hand-out of the attempt, from 1.
+    pub delivery: u16,
+    /// The first run of the chain of reruns that the run belongs to: what its idempotency keys are made from.
+    pub root: RunId,
+    /// The step's name.
+    pub name: Box<str>,
+    /// What the nodes that it reads have come to, as JSON; nothing if it reads none.
+    pub values: Option<Arc<str>>,
     /// What an executor is told to do.
     pub work: Arc<str>,
     /// The longest that it may run.
@@ -142,7 +150,7 @@ pub enum Verdict {
 }
 
 /// How a step is to be stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StopHow {
     /// Politely, then by force after its grace.
     Term,

@@ -30,7 +30,7 @@ fn submit(run: u64) -> Request {
 fn answers(effects: &[Effect<&'static str>]) -> Vec<&'static str> {
     let answer = |effect: &Effect<&'static str>| match effect {
         Effect::Answer(from, _) => Some(*from),
-        Effect::Append(_) | Effect::Reply(_) => None,
+        Effect::Append(_) | Effect::Publish { .. } | Effect::Reply(_) => None,
     };
     effects.iter().filter_map(answer).collect()
 }
@@ -38,7 +38,7 @@ fn answers(effects: &[Effect<&'static str>]) -> Vec<&'static str> {
 fn appended(effects: &[Effect<&'static str>]) -> Option<Batch> {
     effects.iter().find_map(|effect| match effect {
         Effect::Append(batch) => Some(batch.clone()),
-        Effect::Reply(_) | Effect::Answer(..) => None,
+        Effect::Publish { .. } | Effect::Reply(_) | Effect::Answer(..) => None,
     })
 }
 
@@ -52,11 +52,11 @@ fn an_answer_leaves_only_when_what_it_says_is_durable() {
     let batch = appended(&effects).expect("what gathered meanwhile is next");
     assert_eq!((batch.after, batch.events.len()), (1, 1));
     let effects = leader.durable(batch.id);
-    let accepted = Answer::Submitted { warnings: Vec::new() };
-    assert!(
-        matches!(&effects[..], [Effect::Answer("ann", Answer::Submitted { .. })]),
-        "{accepted:?}"
-    );
+    let [Effect::Publish { position: 2, events }, answer] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(events.len(), 1, "what is durable is shown before anybody is told");
+    assert!(matches!(answer, Effect::Answer("ann", Answer::Submitted { .. })));
     assert!(leader.is_settled());
 }
 

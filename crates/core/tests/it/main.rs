@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod cascade;
+mod conditions;
 mod corners;
 mod crew;
 mod distribution;
@@ -15,6 +16,7 @@ mod mate;
 mod matrix;
 mod messages;
 mod plan_checks;
+mod reports;
 mod resilience;
 mod restarts;
 mod retries;

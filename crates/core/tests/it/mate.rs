@@ -1,6 +1,7 @@
 //! One worker of the crew: its session, and the processes that a test ends by hand.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use windlass_core::engine::Request;
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
@@ -32,6 +33,8 @@ pub(crate) struct Mate {
     processes: BTreeMap<Fence, LeaseRef>,
     /// Every order to stop that it was given.
     pub(crate) stops: Vec<Stop>,
+    /// What came with the newest lease for a step that reads other steps.
+    pub(crate) values: Option<Arc<str>>,
 }
 
 impl Mate {
@@ -48,6 +51,7 @@ impl Mate {
             cut: false,
             processes: BTreeMap::new(),
             stops: Vec::new(),
+            values: None,
         }
     }
 
@@ -66,6 +70,7 @@ impl Mate {
             cut: false,
             processes: BTreeMap::new(),
             stops: Vec::new(),
+            values: None,
         }
     }
 
@@ -129,6 +134,7 @@ impl Mate {
             match action {
                 Action::Start(grant) => {
                     let lease = grant.lease;
+                    self.values = grant.values;
                     let twice = self.processes.insert(lease.fence, lease);
                     assert_eq!(twice, None, "a lease is started once");
                 }

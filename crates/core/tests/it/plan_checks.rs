@@ -1,8 +1,9 @@
 //! What is wrong with a plan is said before anything runs, all at once.
 
+use windlass_core::id::StepIx;
 use windlass_core::plan::{
     CELLS_MAX, Condition, LockOrder, LockUse, NAME_MAX, OnFailure, OnLostContact, Pin, Plan,
-    PlanBuilder, PlanError, Retry, RetryOn, STEPS_MAX, StepSpec,
+    PlanBuilder, PlanError, Retry, RetryOn, STEPS_MAX, StepSpec, When,
 };
 use windlass_core::time::Span;
 
@@ -99,7 +100,7 @@ fn a_cell_may_be_called_anything_printable() {
 #[test]
 fn a_fingerprint_is_the_same_for_ever() {
     let hash = plan_of(StepSpec::default()).fingerprint().to_string();
-    assert_eq!(hash, "6b62254fbc184f6e4cf2e0af4bafaf9ad220eaa67535164615abd9eb13a270ac");
+    assert_eq!(hash, "fa5ce94a12b4b00a6d4d432f769b245520b0eed8a9dd7415b3cdb00ccec72bd1");
     assert_eq!(hash, plan_of(StepSpec::default()).fingerprint().to_string());
 }
 
@@ -134,6 +135,9 @@ fn a_fingerprint_changes_with_every_field() {
         StepSpec { priority: 1, ..plain() },
         StepSpec { condition: Condition::Failure, ..plain() },
         StepSpec { condition: Condition::Always, ..plain() },
+        StepSpec { when: When::Fails("x".into()), ..plain() },
+        StepSpec { when: When::Asks("x".into()), ..plain() },
+        StepSpec { reads: vec![StepIx(0)], ..plain() },
         StepSpec { on_failure: OnFailure::Ignore, ..plain() },
         StepSpec { per_worker: Some(1), ..plain() },
         StepSpec { wait_for_worker: Span::secs(1), ..plain() },

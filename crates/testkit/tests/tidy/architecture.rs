@@ -20,17 +20,22 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("crates/core/src/outcome", ABOVE_BASICS),
     ("crates/core/src/requirement", ABOVE_BASICS),
     ("crates/core/src/spec", ABOVE_BASICS),
+    ("crates/core/src/expr", ABOVE_BASICS),
+    ("crates/core/src/shell", ABOVE_BASICS),
+    ("crates/core/src/problem", ABOVE_BASICS),
     ("crates/core/src/plan", ABOVE_BASICS),
     ("crates/core/src/engine", &["crate::session::worker"]),
     ("crates/core/src/session/worker", &["crate::engine"]),
     ("crates/windlass/src/journal", ABOVE_STORES),
     ("crates/windlass/src/archive", ABOVE_STORES),
     ("crates/windlass/src/logs", ABOVE_STORES),
+    ("crates/windlass/src/tables", ABOVE_STORES),
     ("crates/windlass/src/link", ABOVE_STORES),
     ("crates/windlass/src/worker", ABOVE_WORKER),
     ("crates/windlass/src/controller", ABOVE_CONTROLLER),
 ];
-const CORE_DEPENDENCIES: &[&str] = &["serde", "blake3", "thiserror"];
+const CORE_DEPENDENCIES: &[&str] =
+    &["serde", "serde_json", "blake3", "thiserror", "granit-parser"];
 const CORE_TEST_DEPENDENCIES: &[&str] = &["insta"];
 /// What would make a decision of core depend on more than its arguments.
 const IMPURE: &str = "async tokio std::env std::fs std::net std::process std::thread SystemTime \

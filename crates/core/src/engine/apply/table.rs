@@ -32,6 +32,7 @@ impl Engine {
     /// Folds an event from a journal into the state.
     pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), ApplyError> {
         self.now = self.now.max(at);
+        self.at_work = event.run();
         match event {
             Event::Led { term, ttl, generation, own } => self.led((*term, *ttl, *generation), *own),
             Event::WorkerRegistered { worker, .. } => self.worker_registered(*worker, event),
@@ -66,7 +67,7 @@ impl Engine {
                 let lease = self.lease_ix(*run, *step, *fence)?;
                 self.lease_ended(lease, outcome, *next, *ended)?;
             }
-            Event::BackoffEnded { run, step } => {
+            Event::BackoffEnded { run, step } | Event::ConditionHeld { run, step } => {
                 self.make_ready(self.step_of(*run, *step)?, *step)?;
             }
             Event::StepSettled { run, step, settled } => {

@@ -1,0 +1,251 @@
+//! Events as JSON: what the API, the event stream and the tables show.
+//!
+//! ```text
+//! {v, pos, run?, at, type, step?, attempt?, delivery?, worker?, fence?, data}
+//! ```
+//!
+//! The envelope is the same for all, `data` has what only this type tells. Neither a plan nor an output is in it: the
+//! one is as large as a run, the other is the user's. `step` is the step's index in its run.
+
+use serde_json::{Map, Value, json};
+
+use super::event::{
+    CancelLevel, CancelReason, EndedAs, Event, Next, RunOptions, Settled, Unplaceable,
+};
+use super::report::stop_word;
+use super::utc::Utc;
+use crate::id::{Fence, RunId, StepIx, WorkerId};
+use crate::outcome::{Outcome, Output};
+use crate::plan::Plan;
+use crate::session::Home;
+use crate::time::Time;
+
+/// Words as a list in JSON.
+pub fn json_list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    Value::from_iter(words).to_string()
+}
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+impl Event {
+    /// The event at a position of the journal, as everybody shows it.
+    pub fn to_json(&self, position: u64, at: Time) -> Value {
+        let (step, worker, fence) = self.about();
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
+        put("v", VERSION.into());
+        put("pos", position.into());
+        put("at", Utc(at).to_string().into());
+        put("type", self.kind().into());
+        if let Some(run) = self.run() {
+            put("run", run.to_string().into());
+        }
+        if let Some(step) = step {
+            put("step", step.0.into());
+        }
+        if let Self::Granted { attempt, delivery, .. } = self {
+            put("attempt", (*attempt).into());
+            put("delivery", (*delivery).into());
+        }
+        if let Some(worker) = worker {
+            put("worker", worker.to_string().into());
+        }
+        if let Some(fence) = fence {
+            put("fence", fence.0.into());
+        }
+        put("data", self.data());
+        Value::Object(object)
+    }
+
+    /// The word for what happened.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Led { .. } => "led",
+            Self::WorkerRegistered { .. } => "worker_registered",
+            Self::WorkerLost { .. } => "worker_lost",
+            Self::WorkerReturned { .. } => "worker_returned",
+            Self::WorkerDrained { .. } => "worker_drained",
+            Self::WorkerEnded { .. } => "worker_ended",
+            Self::WorkerForgotten { .. } => "worker_forgotten",
+            Self::Braked { .. } => "braked",
+            Self::RunSubmitted { .. } => "run_submitted",
+            Self::RunCancelled { .. } => "run_cancelled",
+            Self::RunEnded { .. } => "run_ended",
+            Self::RunSealed { .. } => "run_sealed",
+            Self::Granted { .. } => "granted",
+            Self::Confirmed { .. } => "confirmed",
+            Self::Started { .. } => "started",
+            Self::StopOrdered { .. } => "stop_ordered",
+            Self::Ended { .. } => "ended",
+            Self::BackoffEnded { .. } => "backoff_ended",
+            Self::ConditionHeld { .. } => "condition_held",
+            Self::StepSettled { .. } => "step_settled",
+            Self::LateOutcome { .. } => "late_outcome",
+            Self::LockForced { .. } => "lock_forced",
+        }
+    }
+
+    /// The step, the worker and the lease that it names.
+    pub const fn about(&self) -> (Option<StepIx>, Option<WorkerId>, Option<Fence>) {
+        match self {
+            Self::Granted { step, worker, fence, .. } => (Some(*step), Some(*worker), Some(*fence)),
+            Self::Confirmed { step, fence, .. }
+            | Self::Started { step, fence, .. }
+            | Self::StopOrdered { step, fence, .. }
+            | Self::Ended { step, fence, .. }
+            | Self::LateOutcome { step, fence, .. } => (Some(*step), None, Some(*fence)),
+            Self::BackoffEnded { step, .. }
+            | Self::ConditionHeld { step, .. }
+            | Self::StepSettled { step, .. } => (Some(*step), None, None),
+            Self::WorkerRegistered { worker, .. }
+            | Self::WorkerLost { worker }
+            | Self::WorkerReturned { worker }
+            | Self::WorkerDrained { worker }
+            | Self::WorkerEnded { worker, .. }
+            | Self::WorkerForgotten { worker } => (None, Some(*worker), None),
+            Self::LockForced { fence, .. } => (None, None, Some(*fence)),
+            Self::Led { .. }
+            | Self::Braked { .. }
+            | Self::RunSubmitted { .. }
+            | Self::RunCancelled { .. }
+            | Self::RunEnded { .. }
+            | Self::RunSealed { .. } => (None, None, None),
+        }
+    }
+
+    /// The step that it is about, if it is about one.
+    pub const fn step(&self) -> Option<StepIx> {
+        self.about().0
+    }
+
+    fn data(&self) -> Value {
+        match self {
+            Self::Led { term, ttl, generation, own } => json!({
+                "term": term.0,
+                "ttl_ms": ttl.as_millis(),
+                "generation": generation,
+                "own": own.map(|own| own.to_string()),
+            }),
+            Self::WorkerRegistered { name, incarnation, labels, slots, home, .. } => json!({
+                "name": name,
+                "incarnation": incarnation.0,
+                "labels": labels.iter().collect::<Vec<_>>(),
+                "slots": slots,
+                "home": match home {
+                    Home::Apart => "apart",
+                    Home::SharedFate => "shared_fate",
+                },
+            }),
+            Self::WorkerEnded { incarnation, .. } => json!({ "incarnation": incarnation.0 }),
+            Self::Braked { late, of } => json!({ "late": late, "of": of }),
+            Self::RunSubmitted { plan, options, reused, .. } => {
+                submitted(plan, options, reused.len())
+            }
+            Self::RunCancelled { level, reason, .. } => cancelled(*level, *reason),
+            Self::RunEnded { status, .. } => json!({ "status": status.to_string() }),
+            Self::Granted { seq, .. } => json!({ "seq": seq.0 }),
+            Self::StopOrdered { why, .. } => json!({ "why": stop_word(*why) }),
+            Self::Ended { outcome, next, ended, .. } => ending(outcome, *next, *ended),
+            Self::StepSettled { settled, .. } => settlement(settled),
+            Self::LateOutcome { outcome, .. } => Value::Object(outcome_of(outcome)),
+            Self::LockForced { lock, .. } => json!({ "lock": lock }),
+            Self::WorkerLost { .. }
+            | Self::WorkerReturned { .. }
+            | Self::WorkerDrained { .. }
+            | Self::WorkerForgotten { .. }
+            | Self::RunSealed { .. }
+            | Self::Confirmed { .. }
+            | Self::Started { .. }
+            | Self::BackoffEnded { .. }
+            | Self::ConditionHeld { .. } => json!({}),
+        }
+    }
+}
+
+fn submitted(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
+    let RunOptions { root, keep_going, unplaceable, timeout } = options;
+    json!({
+        "pipeline": plan.pipeline(),
+        "fingerprint": plan.fingerprint().to_string(),
+        "steps": plan.step_count(),
+        "reused": reused,
+        "root": root.map(|root: RunId| root.to_string()),
+        "keep_going": keep_going,
+        "unplaceable": match unplaceable {
+            Unplaceable::Wait => "wait",
+            Unplaceable::Skip => "skip",
+            Unplaceable::Fail => "fail",
+        },
+        "timeout_ms": timeout.map(|timeout| timeout.as_millis()),
+    })
+}
+
+fn cancelled(level: CancelLevel, reason: CancelReason) -> Value {
+    let level = match level {
+        CancelLevel::Stop => "stop",
+        CancelLevel::Kill => "kill",
+    };
+    let reason = match reason {
+        CancelReason::Asked => "asked",
+        CancelReason::Deadline => "deadline",
+        CancelReason::Defect => "defect",
+    };
+    json!({ "level": level, "reason": reason })
+}
+
+fn ending(outcome: &Outcome, next: Next, ended: EndedAs) -> Value {
+    let mut data = outcome_of(outcome);
+    let next = match next {
+        Next::Done(status) => json!({ "done": status.word() }),
+        Next::Retry { at, avoid } => json!({
+            "retry_at": Utc(at).to_string(),
+            "avoid": avoid.map(|worker| worker.to_string()),
+        }),
+        Next::Again { charged } => json!({ "again": { "charged": charged } }),
+    };
+    data.insert("next".to_owned(), next);
+    data.insert("reported".to_owned(), (ended == EndedAs::Reported).into());
+    data.into()
+}
+
+/// How an attempt ended. Of its output only the size, and where it goes by digest that.
+fn outcome_of(outcome: &Outcome) -> Map<String, Value> {
+    let mut data = Map::new();
+    data.insert("outcome".to_owned(), outcome.kind.to_string().into());
+    if let Some(code) = outcome.exit_code {
+        data.insert("exit_code".to_owned(), code.into());
+    }
+    let output = match &outcome.output {
+        Output::None => return data,
+        Output::Inline(text) => json!({ "bytes": text.len() }),
+        Output::Digest { hash, size } => {
+            let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "bytes": size, "blake3": hash })
+        }
+    };
+    data.insert("output".to_owned(), output);
+    data
+}
+
+fn settlement(settled: &Settled) -> Value {
+    let status = settled.status().word();
+    let (reason, about) = match settled {
+        Settled::SkippedByCondition => ("condition", json!({})),
+        Settled::SkippedByValues { why } | Settled::FailedCondition { why } => {
+            ("values", json!({ "why": why }))
+        }
+        Settled::SkippedUnplaceable => ("unplaceable", json!({})),
+        Settled::Blocked { cause } => ("need_failed", json!({ "cause": cause.0 })),
+        Settled::CancelledWithRun => ("run_cancelled", json!({})),
+        Settled::CancelledByFailure { cause } => ("fail_fast", json!({ "cause": cause.0 })),
+        Settled::Superseded { by } => ("superseded", json!({ "by": by.to_string() })),
+        Settled::FailedNoWorker => ("no_worker", json!({})),
+        Settled::FailedNoLock => ("no_lock", json!({})),
+    };
+    let mut data = json!({ "status": status, "reason": reason });
+    if let (Value::Object(data), Value::Object(about)) = (&mut data, about) {
+        data.extend(about);
+    }
+    data
+}

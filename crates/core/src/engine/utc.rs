@@ -1,0 +1,54 @@
+//! Moments as people and JSON write them.
+
+use std::fmt;
+
+use crate::time::Time;
+
+/// A moment in UTC as RFC 3339 writes it, to the millisecond: `2026-11-16T04:31:00.123Z`. Such texts sort by age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Utc(pub Time);
+
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+impl fmt::Display for Utc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0.as_millis();
+        let (year, month, day) = date(ms / DAY);
+        let (hour, minute) = (ms / 3_600_000 % 24, ms / 60_000 % 60);
+        let (second, ms) = (ms / 1000 % 60, ms % 1000);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+    }
+}
+
+/// Year, month and day, so many days after 1970-01-01. Years are counted from March here, so that the leap day is the
+/// last of its year, and in eras of 400 years, which all have the same number of days.
+const fn date(days: u64) -> (u64, u64, u64) {
+    const ERA: u64 = 146_097;
+    let days = days + 719_468;
+    let (era, day) = (days / ERA, days % ERA);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year;
+    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_the_calendar_has_them() {
+        let known = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_790_000_000_123, "2026-09-21T14:13:20.123Z"),
+            (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ];
+        for (ms, text) in known {
+            assert_eq!(Utc(Time::from_millis(ms)).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Which steps failed by themselves, and what hangs on them.
+
+use std::collections::BTreeMap;
+
+use super::step::Step;
+use super::summary_type::Summary;
+use crate::engine::Settled;
+use crate::id::StepIx;
+use crate::outcome::StepStatus;
+use crate::plan::OnFailure;
+use crate::session::StopReason;
+
+/// A step that failed by itself, not because of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RootCause {
+    /// Which.
+    pub step: StepIx,
+    /// Steps that did not run because they need it, near or far.
+    pub blocked: u32,
+    /// Steps that were stopped or not begun because it failed.
+    pub cancelled: u32,
+    /// Whether its file says that its failure does not matter.
+    pub ignored: bool,
+}
+
+impl Summary {
+    /// The steps that failed by themselves: those that fail the run before those that do not, each in the order in which
+    /// they failed.
+    pub fn root_causes(&self) -> Vec<RootCause> {
+        if self.tally.of(StepStatus::Failed) + self.tally.of(StepStatus::TimedOut) == 0 {
+            return Vec::new();
+        }
+        let mut causes: Vec<RootCause> =
+            self.steps().filter(Step::failed_by_itself).map(|step| self.cause(&step)).collect();
+        causes.sort_by_key(|cause| {
+            (cause.ignored, self.nodes[cause.step.0 as usize].ended_at, cause.step)
+        });
+        self.count_victims(&mut causes);
+        causes
+    }
+
+    /// Steps that nobody here can run, and that were skipped for it.
+    pub fn unplaceable(&self) -> impl Iterator<Item = Step<'_>> {
+        let any = self.settled.iter().any(|it| matches!(it, Settled::SkippedUnplaceable));
+        self.steps().filter(move |step| any && step.is_unplaceable())
+    }
+
+    fn cause(&self, step: &Step<'_>) -> RootCause {
+        let spec = self.plan.spec(step.ix());
+        let ignored = spec.is_some_and(|spec| spec.on_failure == OnFailure::Ignore);
+        RootCause { step: step.ix(), blocked: 0, cancelled: 0, ignored }
+    }
+
+    /// Counts what each cause kept from running. Steps that ran and were stopped do not say for whom: the first failure
+    /// stops all.
+    fn count_victims(&self, causes: &mut [RootCause]) {
+        let places: BTreeMap<StepIx, usize> =
+            causes.iter().enumerate().map(|(place, cause)| (cause.step, place)).collect();
+        for settled in &self.settled {
+            if let Settled::Blocked { cause } = settled
+                && let Some(place) = places.get(cause)
+            {
+                causes[*place].blocked += 1;
+            }
+            if let Settled::CancelledByFailure { cause } = settled
+                && let Some(place) = places.get(cause)
+            {
+                causes[*place].cancelled += 1;
+            }
+        }
+        if let Some(first) = causes.first_mut() {
+            let stopped = self.records.iter().filter(|it| it.stop == Some(StopReason::FailFast));
+            first.cancelled += u32::try_from(stopped.count()).unwrap_or(u32::MAX);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! How long the rest of a run will take.
+//!
+//! Earlier durations, by name, are scheduled on the slots there are: whoever has the longest way behind it goes first, as
+//! in the engine. Locks, requirements and retries are left out: this is a guess for people, and it is made every second.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::summary_type::Summary;
+use crate::id::StepIx;
+use crate::outcome::{RunStatus, StepStatus};
+use crate::plan::Plan;
+use crate::time::{Span, Time};
+
+/// How long steps took before, by name.
+pub type Durations = BTreeMap<Box<str>, Span>;
+
+/// Up to so many remaining steps are scheduled one by one; beyond, work is divided by slots. Scheduling this many takes
+/// about 2 ms.
+const SCHEDULED_MAX: u32 = 10_000;
+/// Steps that must have ended before a run without history says anything about its own rest.
+const SAMPLES_MIN: u32 = 3;
+
+/// What is expected of each step of a plan.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    /// By node; `None`: nothing like it was seen.
+    expected: Box<[Option<Span>]>,
+}
+
+impl Forecast {
+    /// Expects what was before. A cell of a matrix that is new is expected to take as long as the others did.
+    pub fn new(plan: &Plan, earlier: &Durations) -> Self {
+        let families = families(earlier);
+        let expect = |node: StepIx| {
+            let name = plan.name(node);
+            let own = earlier.get(name).copied();
+            own.or_else(|| families.get(family(name)).map(|(sum, count)| sum.part(*count)))
+        };
+        Self { expected: plan.nodes().map(expect).collect() }
+    }
+
+    /// How long the run will go on; `None` if that is anybody's guess.
+    pub fn remaining(&self, summary: &Summary, now: Time, slots: u32) -> Option<Span> {
+        let tally = summary.tally();
+        let left = tally.total() - tally.ended();
+        let failing = tally.of(StepStatus::Failed) + tally.of(StepStatus::TimedOut) > 0;
+        let stops = failing && !summary.options().keep_going;
+        if left == 0 || summary.status() != RunStatus::Running || stops {
+            return None;
+        }
+        let usual = self.usual(summary)?;
+        let bench = Bench { forecast: self, summary, usual, now, slots: slots.max(1) as usize };
+        Some(if left > SCHEDULED_MAX { bench.divide() } else { bench.schedule() })
+    }
+
+    /// What a step takes of which nothing is known: as long as others in this run, or in earlier ones.
+    fn usual(&self, summary: &Summary) -> Option<Span> {
+        let ended = summary.records.iter().filter(|record| record.outcome.is_some());
+        let took = ended.map(|record| record.ended_at.since(record.started_at.max(record.granted_at)));
+        let here = mean(took).filter(|(_, count)| *count >= u64::from(SAMPLES_MIN));
+        here.or_else(|| mean(self.expected.iter().flatten().copied())).map(|(mean, _)| mean)
+    }
+}
+
+/// The steps that are left, and who could do them.
+struct Bench<'a> {
+    forecast: &'a Forecast,
+    summary: &'a Summary,
+    usual: Span,
+    now: Time,
+    slots: usize,
+}
+
+impl Bench<'_> {
+    /// Plays the rest: a slot that becomes free takes the ready step with the longest way behind it.
+    fn schedule(&self) -> Span {
+        let plan = self.summary.plan();
+        let mut remaining: BTreeMap<StepIx, u32> = BTreeMap::new();
+        let mut ready: BinaryHeap<(u32, Reverse<StepIx>)> = BinaryHeap::new();
+        let mut busy: BinaryHeap<Reverse<(Span, StepIx)>> = BinaryHeap::new();
+        for step in self.summary.steps().filter(|step| !step.status().is_terminal()) {
+            if step.status().is_held() {
+                busy.push(Reverse((self.rest(step.ix()), step.ix())));
+            } else if step.ready_at().is_some() {
+                ready.push((plan.weight(step.ix()), Reverse(step.ix())));
+            }
+        }
+        let mut clock = Span::ZERO;
+        loop {
+            while busy.len() < self.slots
+                && let Some((_, Reverse(step))) = ready.pop()
+            {
+                busy.push(Reverse((clock + self.span(step), step)));
+            }
+            let Some(Reverse((end, step))) = busy.pop() else {
+                return clock;
+            };
+            clock = clock.max(end);
+            self.release(step, &mut remaining, |node| {
+                ready.push((plan.weight(node), Reverse(node)));
+            });
+        }
+    }
+
+    /// What waited for this node alone is ready; joins end at once.
+    fn release(
+        &self,
+        ended: StepIx,
+        remaining: &mut BTreeMap<StepIx, u32>,
+        mut ready: impl FnMut(StepIx),
+    ) {
+        let plan = self.summary.plan();
+        let mut ended = vec![ended];
+        while let Some(node) = ended.pop() {
+            for dependent in plan.dependents(node).iter().map(|edge| edge.step()) {
+                let state = &self.summary.nodes[dependent.0 as usize];
+                let left = remaining.entry(dependent).or_insert(state.remaining);
+                *left = left.saturating_sub(1);
+                if *left > 0 || state.status.is_terminal() {
+                    continue;
+                }
+                if plan.is_join(dependent) {
+                    ended.push(dependent);
+                } else {
+                    ready(dependent);
+                }
+            }
+        }
+    }
+
+    /// All work over all slots, and no less than the longest step that runs.
+    fn divide(&self) -> Span {
+        let mut work = Span::ZERO;
+        let mut longest = Span::ZERO;
+        for step in self.summary.steps().filter(|step| !step.status().is_terminal()) {
+            let held = step.status().is_held();
+            let rest = if held { self.rest(step.ix()) } else { self.span(step.ix()) };
+            work = work + rest;
+            longest = longest.max(rest);
+        }
+        work.part(self.slots as u64).max(longest)
+    }
+
+    fn span(&self, step: StepIx) -> Span {
+        self.forecast.expected[step.0 as usize].unwrap_or(self.usual)
+    }
+
+    /// What is left of a step that runs. One that takes longer than ever is thought to need a tenth of its time more:
+    /// "nothing left" would be said again and again.
+    fn rest(&self, step: StepIx) -> Span {
+        let newest = self.summary.step(step).and_then(|step| step.last_try());
+        let elapsed = newest.map_or(Span::ZERO, |newest| newest.time(self.now));
+        self.span(step).less(elapsed).max(elapsed.part(10))
+    }
+}
+
+/// The matrix that a step's name says it is a cell of, or the name itself.
+fn family(name: &str) -> &str {
+    name.split('[').next().unwrap_or(name)
+}
+
+fn families(earlier: &Durations) -> BTreeMap<&str, (Span, u64)> {
+    let mut families: BTreeMap<&str, (Span, u64)> = BTreeMap::new();
+    for (name, took) in earlier {
+        let (sum, count) = families.entry(family(name)).or_default();
+        *sum = *sum + *took;
+        *count += 1;
+    }
+    families
+}
+
+/// The mean of some spans, and how many there were.
+fn mean(spans: impl Iterator<Item = Span>) -> Option<(Span, u64)> {
+    let (sum, count) = spans.fold((Span::ZERO, 0), |(sum, count), span| (sum + span, count + 1));
+    (count > 0).then(|| (sum.part(count), count))
+}

@@ -1,0 +1,153 @@
+//! The summary for machines: one object for the run, one for each step.
+//!
+//! ```text
+//! run   {id, pipeline, fingerprint, status, created_at, ended_at, wall_ms, counts, cancelled?, interruptions, root_causes}
+//! step  {run, step, name, status, reason?, needs, ready_at, ended_at, wait_ms, time_ms, attempts, outputs}
+//! ```
+//!
+//! Each is one line when written compactly, so that many make NDJSON. A plan does not know the parameters that it was made
+//! with: who has them adds them as `params`.
+
+use serde_json::{Map, Value, json};
+
+use super::cause::RootCause;
+use super::step::{Step, Try};
+use super::summary_type::Summary;
+use crate::engine::{CancelLevel, CancelReason, Utc};
+use crate::outcome::Output;
+use crate::session::StopReason;
+use crate::time::Time;
+
+impl Summary {
+    /// The run as an object. `now` is when an unfinished one is looked at.
+    pub fn to_json(&self, now: Time) -> Value {
+        let counts: Map<String, Value> = self
+            .tally
+            .iter()
+            .map(|(status, count)| (status.word().to_owned(), count.into()))
+            .collect();
+        let causes = self.root_causes();
+        let causes: Vec<Value> = causes.iter().map(|cause| self.cause_json(cause)).collect();
+        let mut object = json!({
+            "id": self.run.to_string(),
+            "pipeline": self.plan.pipeline(),
+            "fingerprint": self.plan.fingerprint().to_string(),
+            "status": self.status.to_string(),
+            "created_at": utc(self.submitted_at),
+            "ended_at": self.ended_at.map(utc),
+            "wall_ms": self.wall(now).as_millis(),
+            "steps": self.plan.step_count(),
+            "counts": counts,
+            "interruptions": self.interruptions,
+            "root_causes": causes,
+        });
+        if let Some((level, reason)) = self.cancel {
+            object["cancelled"] = json!({ "level": level_word(level), "reason": reason_word(reason) });
+        }
+        object
+    }
+
+    fn cause_json(&self, cause: &RootCause) -> Value {
+        json!({
+            "step": cause.step.0,
+            "name": self.plan.name(cause.step),
+            "reason": self.step(cause.step).and_then(|step| step.reason()),
+            "blocked": cause.blocked,
+            "cancelled": cause.cancelled,
+            "ignored": cause.ignored,
+        })
+    }
+}
+
+impl Step<'_> {
+    /// The step as an object. `now` is when an unfinished one is looked at.
+    pub fn to_json(self, now: Time) -> Value {
+        let plan = &self.summary.plan;
+        let needs = plan.needs(self.step).iter().map(|edge| plan.name(edge.step()));
+        let tries: Vec<Value> = self.tries().iter().map(|one| try_json(one, now)).collect();
+        let mut object = json!({
+            "run": self.summary.run.to_string(),
+            "step": self.step.0,
+            "name": self.name(),
+            "status": self.status().word(),
+            "needs": needs.collect::<Vec<&str>>(),
+            "ready_at": self.ready_at().map(utc),
+            "ended_at": self.ended_at().map(utc),
+            "wait_ms": self.wait(now).as_millis(),
+            "time_ms": self.time(now).as_millis(),
+            "attempts": tries,
+            "outputs": self.output().map_or(Value::Null, output_json),
+        });
+        if let Some(reason) = self.reason() {
+            object["reason"] = reason.into();
+        }
+        if let Some(from) = self.reused_from() {
+            object["reused_from"] = from.to_string().into();
+        }
+        object
+    }
+}
+
+fn try_json(one: &Try<'_>, now: Time) -> Value {
+    let mut object = json!({
+        "attempt": one.attempt,
+        "delivery": one.delivery,
+        "worker": one.worker,
+        "fence": one.fence.0,
+        "granted_at": utc(one.granted_at),
+        "started_at": one.started_at.map(utc),
+        "ended_at": one.ended_at.map(utc),
+        "time_ms": one.time(now).as_millis(),
+        "outcome": one.outcome.map(|kind| kind.to_string()),
+    });
+    if let Some(code) = one.exit_code {
+        object["exit_code"] = code.into();
+    }
+    if let Some(why) = one.stop {
+        object["stopped"] = stop_word(why).into();
+    }
+    object
+}
+
+/// Outputs as the step wrote them: an object where it is one, else the text.
+fn output_json(output: &Output) -> Value {
+    match output {
+        Output::None => Value::Null,
+        Output::Inline(text) => {
+            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))
+        }
+        Output::Digest { hash, size } => {
+            let hash = blake3::Hash::from_bytes(*hash).to_hex();
+            json!({ "blake3": hash.as_str(), "bytes": size })
+        }
+    }
+}
+
+fn utc(at: Time) -> Value {
+    Utc(at).to_string().into()
+}
+
+const fn level_word(level: CancelLevel) -> &'static str {
+    match level {
+        CancelLevel::Stop => "stop",
+        CancelLevel::Kill => "kill",
+    }
+}
+
+const fn reason_word(reason: CancelReason) -> &'static str {
+    match reason {
+        CancelReason::Asked => "asked",
+        CancelReason::Deadline => "deadline",
+        CancelReason::Defect => "defect",
+    }
+}
+
+const fn stop_word(why: StopReason) -> &'static str {
+    match why {
+        StopReason::RunCancelled => "run_cancelled",
+        StopReason::FailFast => "fail_fast",
+        StopReason::Superseded => "superseded",
+        StopReason::Overdue => "overdue",
+        StopReason::Stale => "stale",
+    }
+}

@@ -1,0 +1,176 @@
+//! What each event tells about a run.
+
+use super::step::{NONE, Record};
+use super::summary_type::Summary;
+use crate::engine::{CancelLevel, CancelReason, Event, Next, Reused, Settled};
+use crate::id::{StepIx, Term, WorkerId};
+use crate::outcome::{Outcome, OutcomeKind, Output, StepStatus};
+use crate::session::StopReason;
+use crate::time::Time;
+
+impl Summary {
+    /// Takes in what happened next. Events of other runs tell it nothing, those of the cluster who the workers are and
+    /// how often the leader changed.
+    pub fn learn(&mut self, at: Time, event: &Event) {
+        if event.run().is_some_and(|run| run != self.run) || !self.knows(event.about().0) {
+            return;
+        }
+        match event {
+            Event::Led { term, own, .. } => self.learn_led(*term, *own),
+            Event::WorkerRegistered { worker, name, labels, .. } => {
+                self.know_worker(*worker, name, Some(labels));
+            }
+            Event::RunCancelled { level, reason, .. } => self.learn_cancelled(*level, *reason),
+            Event::RunEnded { status, .. } => {
+                self.status = *status;
+                self.ended_at = Some(at);
+            }
+            Event::Granted { .. } => self.learn_granted(at, event),
+            Event::Started { step, .. } => self.learn_started(at, *step),
+            Event::StopOrdered { step, why, .. } => self.learn_stop(*step, *why),
+            Event::Ended { step, outcome, next, .. } => self.learn_ended(at, *step, outcome, *next),
+            Event::BackoffEnded { step, .. } => self.turn(*step, StepStatus::Ready),
+            Event::StepSettled { step, settled, .. } => self.learn_settled(at, *step, settled),
+            Event::WorkerLost { .. }
+            | Event::WorkerReturned { .. }
+            | Event::WorkerDrained { .. }
+            | Event::WorkerEnded { .. }
+            | Event::WorkerForgotten { .. }
+            | Event::Braked { .. }
+            | Event::RunSubmitted { .. }
+            | Event::RunSealed { .. }
+            | Event::Confirmed { .. }
+            | Event::ConditionHeld { .. }
+            | Event::LateOutcome { .. }
+            | Event::LockForced { .. } => {}
+        }
+    }
+
+    /// A journal that is not ours must not make a summary panic.
+    fn knows(&self, step: Option<StepIx>) -> bool {
+        step.is_none_or(|step| self.plan.has_step(step))
+    }
+
+    fn learn_led(&mut self, term: Term, own: Option<WorkerId>) {
+        let known = self.led.is_some_and(|(known, _)| term <= known);
+        if !known && self.ended_at.is_none() {
+            self.interruptions += 1;
+        }
+        self.led = Some((term, own));
+    }
+
+    fn learn_cancelled(&mut self, level: CancelLevel, reason: CancelReason) {
+        // The first reason stays: a kill that follows it is the same wish, said louder.
+        let reason = self.cancel.map_or(reason, |(_, first)| first);
+        self.cancel = Some((level, reason));
+        self.status = crate::outcome::RunStatus::Cancelling;
+    }
+
+    fn learn_granted(&mut self, at: Time, event: &Event) {
+        let Event::Granted { step, attempt, delivery, worker, fence, .. } = event else {
+            return;
+        };
+        let worker = self.worker_place(*worker);
+        let newest = u32::try_from(self.records.len()).unwrap_or(NONE);
+        let previous = std::mem::replace(&mut self.nodes[step.0 as usize].last, newest);
+        self.records.push(Record {
+            previous,
+            worker,
+            attempt: *attempt,
+            delivery: *delivery,
+            fence: *fence,
+            granted_at: at,
+            started_at: Time::ZERO,
+            ended_at: Time::ZERO,
+            exit_code: None,
+            outcome: None,
+            stop: None,
+        });
+        self.turn(*step, StepStatus::Leased);
+    }
+
+    fn learn_started(&mut self, at: Time, step: StepIx) {
+        if let Some(record) = self.last_record(step) {
+            record.started_at = at;
+        }
+        self.turn(step, StepStatus::Running);
+    }
+
+    fn learn_stop(&mut self, step: StepIx, why: StopReason) {
+        if let Some(record) = self.last_record(step) {
+            record.stop = Some(why);
+        }
+    }
+
+    fn learn_ended(&mut self, at: Time, step: StepIx, outcome: &Outcome, next: Next) {
+        // The order to stop that a whole run gets is no event of each step.
+        let by_run =
+            if self.cancel.is_some() { StopReason::RunCancelled } else { StopReason::FailFast };
+        if let Some(record) = self.last_record(step) {
+            record.ended_at = at;
+            record.exit_code = outcome.exit_code;
+            record.outcome = Some(outcome.kind);
+            if outcome.kind == OutcomeKind::Cancelled {
+                record.stop.get_or_insert(by_run);
+            }
+        }
+        match next {
+            Next::Done(status) => {
+                self.keep_output(step, &outcome.output);
+                self.end(at, step, status);
+            }
+            Next::Retry { .. } => self.turn(step, StepStatus::Waiting),
+            Next::Again { .. } => self.turn(step, StepStatus::Ready),
+        }
+    }
+
+    fn learn_settled(&mut self, at: Time, step: StepIx, settled: &Settled) {
+        let place = u32::try_from(self.settled.len()).unwrap_or(NONE);
+        self.nodes[step.0 as usize].settled = place;
+        self.settled.push(settled.clone());
+        self.end(at, step, settled.status());
+    }
+
+    /// Takes over what an earlier run brought.
+    pub(super) fn reuse(&mut self, at: Time, taken: &Reused) {
+        if !self.plan.has_step(taken.step) {
+            return;
+        }
+        self.keep_output(taken.step, &taken.output);
+        self.reused.insert(taken.step, taken.from);
+        self.end(at, taken.step, StepStatus::Cached);
+    }
+
+    fn keep_output(&mut self, step: StepIx, output: &Output) {
+        if !output.is_empty() {
+            self.outputs.insert(step, output.clone());
+        }
+    }
+
+    /// A step ends, and with it what waited for nothing else: joins end with their last cell, other nodes are ready.
+    fn end(&mut self, at: Time, step: StepIx, status: StepStatus) {
+        self.turn(step, status);
+        let plan = std::sync::Arc::clone(&self.plan);
+        let mut ended = vec![step];
+        while let Some(node) = ended.pop() {
+            self.nodes[node.0 as usize].ended_at = at;
+            for dependent in plan.dependents(node).iter().map(|edge| edge.step()) {
+                let state = &mut self.nodes[dependent.0 as usize];
+                state.remaining = state.remaining.saturating_sub(1);
+                if state.remaining > 0 {
+                    continue;
+                }
+                if plan.is_join(dependent) {
+                    ended.push(dependent);
+                } else if state.status == StepStatus::Waiting {
+                    self.turn(dependent, StepStatus::Ready);
+                }
+            }
+        }
+    }
+
+    fn last_record(&mut self, step: StepIx) -> Option<&mut Record> {
+        let last = self.nodes[step.0 as usize].last;
+        self.records.get_mut(last as usize)
+    }
+}

@@ -1,0 +1,133 @@
+//! Why a step ended as it did, as one phrase.
+
+use super::step::Step;
+use super::summary_type::Summary;
+use crate::engine::{CancelReason, Settled};
+use crate::outcome::{OutcomeKind, StepStatus};
+use crate::plan::{Pin, Placement};
+use crate::session::StopReason;
+
+impl Step<'_> {
+    /// Why it ended so, if there is more to say than its status: `exit 7`, `needs docker, which nobody here has`.
+    pub fn reason(&self) -> Option<String> {
+        if let Some(settled) = self.settled() {
+            return Some(self.settled_reason(settled));
+        }
+        if let Some(from) = self.reused_from() {
+            return Some(format!("taken from run {from}"));
+        }
+        let end = self.last_try().filter(|_| self.status().is_terminal())?;
+        match end.outcome? {
+            OutcomeKind::Succeeded => None,
+            OutcomeKind::Failed => Some(match end.exit_code {
+                Some(code) => exit_phrase(code),
+                None => "could not be run".to_owned(),
+            }),
+            OutcomeKind::TimedOut => {
+                let spec = self.summary.plan.spec(self.step);
+                let limit = spec.and_then(|spec| spec.timeout);
+                Some(limit.map_or("ran too long".to_owned(), |limit| format!("timeout of {limit}")))
+            }
+            OutcomeKind::Cancelled => Some(match end.stop {
+                Some(why) => stop_phrase(why).to_owned(),
+                None => "stopped on order".to_owned(),
+            }),
+            OutcomeKind::Lost => Some(format!("worker {} was lost", end.worker)),
+            OutcomeKind::Released => Some("handed back".to_owned()),
+        }
+    }
+
+    /// What the step demands that no worker known here has, for steps that nobody could run.
+    pub fn unmet(&self) -> Option<String> {
+        let unplaceable =
+            matches!(self.settled(), Some(Settled::SkippedUnplaceable | Settled::FailedNoWorker));
+        let spec = self.summary.plan.spec(self.step).filter(|_| unplaceable)?;
+        Some(self.summary.unmet_phrase(&spec.placement))
+    }
+
+    fn settled_reason(&self, settled: &Settled) -> String {
+        let name = |step| self.summary.plan.name(step);
+        match settled {
+            Settled::SkippedByCondition => "nothing failed before it".to_owned(),
+            Settled::SkippedByValues { why } | Settled::FailedCondition { why } => why.to_string(),
+            Settled::SkippedUnplaceable | Settled::FailedNoWorker => {
+                self.unmet().unwrap_or_default()
+            }
+            Settled::Blocked { cause } => format!("because of {}", name(*cause)),
+            Settled::CancelledWithRun => match self.summary.cancel {
+                Some((_, CancelReason::Deadline)) => "the run's deadline passed".to_owned(),
+                Some((_, CancelReason::Asked | CancelReason::Defect)) | None => {
+                    "the run was cancelled".to_owned()
+                }
+            },
+            Settled::CancelledByFailure { cause } => format!("because {} failed", name(*cause)),
+            Settled::Superseded { by } => format!("run {by} took its place"),
+            Settled::FailedNoLock => "its locks were not free in time".to_owned(),
+        }
+    }
+
+    /// Whether nobody here could run it, and it was skipped for that.
+    pub fn is_unplaceable(&self) -> bool {
+        matches!(self.settled(), Some(Settled::SkippedUnplaceable))
+    }
+
+    /// Whether it has not succeeded for a reason of its own.
+    pub(super) fn failed_by_itself(&self) -> bool {
+        matches!(self.status(), StepStatus::Failed | StepStatus::TimedOut)
+    }
+}
+
+impl Summary {
+    /// What of a placement nobody meets, seen from the worker that lacks least.
+    fn unmet_phrase(&self, placement: &Placement) -> String {
+        let lacks = self.facts().map(|worker| {
+            let unmet = placement.requirement.unmet(worker.labels);
+            unmet.map(ToString::to_string).collect::<Vec<String>>()
+        });
+        let nearest = lacks.min_by_key(Vec::len);
+        let all = || placement.requirement.0.iter().map(ToString::to_string).collect();
+        let unmet: Vec<String> = nearest.unwrap_or_else(all);
+        if !unmet.is_empty() {
+            format!("needs {}, which nobody here has", unmet.join(", "))
+        } else if placement.pin == Pin::Leader {
+            "may run on the leader's own worker only".to_owned()
+        } else if !placement.allow.is_empty() {
+            format!("may run on {} only", placement.allow.join(", "))
+        } else {
+            "no worker may run it".to_owned()
+        }
+    }
+}
+
+/// An exit code in words; a shell and the guard report a signal as 128 and its number.
+fn exit_phrase(code: i32) -> String {
+    let signal = match code - 128 {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => match code {
+            126 => return "exit 126, not executable".to_owned(),
+            127 => return "exit 127, command not found".to_owned(),
+            _ => return format!("exit {code}"),
+        },
+    };
+    format!("exit {code}, {signal}")
+}
+
+const fn stop_phrase(why: StopReason) -> &'static str {
+    match why {
+        StopReason::RunCancelled => "the run was cancelled",
+        StopReason::FailFast => "stopped because another step failed",
+        StopReason::Superseded => "a newer run took its place",
+        StopReason::Overdue => "ran past its timeout",
+        StopReason::Stale => "its lease had ended",
+    }
+}

@@ -1,0 +1,204 @@
+//! One step of a run and its tries.
+
+use super::summary_type::Summary;
+use crate::engine::Settled;
+use crate::id::{Fence, RunId, StepIx};
+use crate::outcome::{OutcomeKind, Output, StepStatus};
+use crate::session::StopReason;
+use crate::time::{Span, Time};
+
+/// Stands for "there is none" in a place for an index.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What is kept of every node of the plan, joins included.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) status: StepStatus,
+    /// Needs that have not ended.
+    pub(super) remaining: u32,
+    /// Its newest record, from which the others hang.
+    pub(super) last: u32,
+    /// How it ended without a lease.
+    pub(super) settled: u32,
+    /// Zero until it has ended.
+    pub(super) ended_at: Time,
+}
+
+impl Node {
+    pub(super) const fn new(needs: u32) -> Self {
+        let ended_at = Time::ZERO;
+        Self { status: StepStatus::Waiting, remaining: needs, last: NONE, settled: NONE, ended_at }
+    }
+}
+
+/// What is kept of one hand-out. A time of zero has not come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) previous: u32,
+    pub(super) worker: u32,
+    pub(super) attempt: u16,
+    pub(super) delivery: u16,
+    pub(super) fence: Fence,
+    pub(super) granted_at: Time,
+    pub(super) started_at: Time,
+    pub(super) ended_at: Time,
+    pub(super) exit_code: Option<i32>,
+    pub(super) outcome: Option<OutcomeKind>,
+    pub(super) stop: Option<StopReason>,
+}
+
+/// One step of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    pub(super) summary: &'a Summary,
+    pub(super) step: StepIx,
+}
+
+/// One hand-out of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Try<'a> {
+    /// The how-manieth attempt, from 1.
+    pub attempt: u16,
+    /// The how-manieth hand-out of it, from 1.
+    pub delivery: u16,
+    /// The name of the worker that got it.
+    pub worker: &'a str,
+    /// The lease's number.
+    pub fence: Fence,
+    /// When it was handed out.
+    pub granted_at: Time,
+    /// When it started, as far as was told: the start of a short one is not.
+    pub started_at: Option<Time>,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// How it ended.
+    pub outcome: Option<OutcomeKind>,
+    /// The exit code of its process, if there was one.
+    pub exit_code: Option<i32>,
+    /// Why it was told to stop.
+    pub stop: Option<StopReason>,
+}
+
+impl Try<'_> {
+    /// When its work began, as far as is known.
+    pub fn began_at(&self) -> Time {
+        self.started_at.unwrap_or(self.granted_at)
+    }
+
+    /// How long it ran, up to `now` if it still does. One that never started ran no time.
+    pub fn time(&self, now: Time) -> Span {
+        match self.outcome {
+            Some(OutcomeKind::Released) => Span::ZERO,
+            _ => self.ended_at.unwrap_or(now).since(self.began_at()),
+        }
+    }
+}
+
+impl<'a> Step<'a> {
+    /// Its index in the plan.
+    pub const fn ix(&self) -> StepIx {
+        self.step
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        self.summary.plan.name(self.step)
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> StepStatus {
+        self.node().status
+    }
+
+    /// Its hand-outs, oldest first.
+    pub fn tries(&self) -> Vec<Try<'a>> {
+        let mut tries: Vec<Try<'a>> = self.newest_first().collect();
+        tries.reverse();
+        tries
+    }
+
+    /// Its newest hand-out.
+    pub fn last_try(&self) -> Option<Try<'a>> {
+        self.newest_first().next()
+    }
+
+    /// Attempts that it had: hand-outs of the same attempt count once.
+    pub fn attempts(&self) -> u16 {
+        self.last_try().map_or(0, |newest| newest.attempt)
+    }
+
+    /// How it ended without a lease.
+    pub fn settled(&self) -> Option<&'a Settled> {
+        self.summary.settled.get(self.node().settled as usize)
+    }
+
+    /// What it hands on.
+    pub fn output(&self) -> Option<&'a Output> {
+        self.summary.outputs.get(&self.step)
+    }
+
+    /// The run that its outcome was taken from.
+    pub fn reused_from(&self) -> Option<RunId> {
+        self.summary.reused.get(&self.step).copied()
+    }
+
+    /// When nothing that it needs kept it any longer: the end of its last need, or its run's submission.
+    pub fn ready_at(&self) -> Option<Time> {
+        let node = self.node();
+        if node.remaining > 0 {
+            return None;
+        }
+        let needs = self.summary.plan.needs(self.step).iter();
+        let ends = needs.map(|edge| self.summary.nodes[edge.step().0 as usize].ended_at);
+        Some(ends.fold(self.summary.submitted_at, Time::max))
+    }
+
+    /// When it ended.
+    pub fn ended_at(&self) -> Option<Time> {
+        let at = self.node().ended_at;
+        (at != Time::ZERO).then_some(at)
+    }
+
+    /// How long workers ran it, all tries together.
+    pub fn time(&self, now: Time) -> Span {
+        self.newest_first().fold(Span::ZERO, |sum, one| sum + one.time(now))
+    }
+
+    /// How long it was ready and nobody ran it: for a worker, a slot, a lock or its next attempt.
+    pub fn wait(&self, now: Time) -> Span {
+        let Some(ready_at) = self.ready_at() else {
+            return Span::ZERO;
+        };
+        self.ended_at().unwrap_or(now).since(ready_at).less(self.time(now))
+    }
+
+    fn node(&self) -> Node {
+        self.summary.nodes[self.step.0 as usize]
+    }
+
+    fn newest_first(&self) -> impl Iterator<Item = Try<'a>> + use<'a> {
+        let summary = self.summary;
+        let first = summary.records.get(self.node().last as usize);
+        let records =
+            std::iter::successors(first, |record| summary.records.get(record.previous as usize));
+        records.map(|record| summary.try_of(record))
+    }
+}
+
+impl Summary {
+    fn try_of(&self, record: &Record) -> Try<'_> {
+        let come = |at: Time| (at != Time::ZERO).then_some(at);
+        Try {
+            attempt: record.attempt,
+            delivery: record.delivery,
+            worker: self.workers.get(record.worker as usize).map_or("", |known| &known.name),
+            fence: record.fence,
+            granted_at: record.granted_at,
+            started_at: come(record.started_at),
+            ended_at: come(record.ended_at),
+            outcome: record.outcome,
+            exit_code: record.exit_code,
+            stop: record.stop,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a run means for those who asked for it.
+
+use super::summary_type::Summary;
+use crate::engine::Settled;
+use crate::id::StepIx;
+use crate::outcome::RunStatus;
+
+/// What a run means for an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// All that had to succeed did.
+    Ok,
+    /// A step failed, or the run's deadline passed.
+    StepFailed,
+    /// Nothing failed but for want of a worker that can run it.
+    Unmet,
+    /// Somebody, or a newer run, ended it.
+    Cancelled,
+    /// Who asked for it did not wait for its end.
+    Interrupted,
+}
+
+/// What was asked for, as far as it matters to the verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// The steps that were asked for by name: that nobody can run one of them is a failure.
+    pub named: &'a [StepIx],
+    /// Whether the user interrupted it.
+    pub interrupted: bool,
+}
+
+impl Summary {
+    /// What the run means for those who asked for it.
+    pub fn verdict(&self, asked: Asked<'_>) -> Verdict {
+        match self.status {
+            RunStatus::Succeeded if self.any_unplaceable(asked.named) => Verdict::Unmet,
+            RunStatus::Succeeded => Verdict::Ok,
+            _ if asked.interrupted => Verdict::Interrupted,
+            RunStatus::Running | RunStatus::Cancelling => Verdict::Interrupted,
+            RunStatus::Cancelled => Verdict::Cancelled,
+            RunStatus::Failed if self.failed_for_want_of_workers() => Verdict::Unmet,
+            RunStatus::Failed => Verdict::StepFailed,
+        }
+    }
+
+    fn any_unplaceable(&self, named: &[StepIx]) -> bool {
+        let mut steps = named.iter().flat_map(|named| self.cells(*named));
+        steps.any(|step| self.step(step).is_some_and(|step| step.is_unplaceable()))
+    }
+
+    /// A matrix that was named stands for its cells.
+    fn cells(&self, node: StepIx) -> Vec<StepIx> {
+        if node.0 >= self.plan.node_count() || !self.plan.is_join(node) {
+            return vec![node];
+        }
+        self.plan.needs(node).iter().map(|edge| edge.step()).collect()
+    }
+
+    fn failed_for_want_of_workers(&self) -> bool {
+        let causes = self.root_causes();
+        let mut failing = causes.iter().filter(|cause| !cause.ignored).peekable();
+        failing.peek().is_some()
+            && failing.all(|cause| {
+                let settled = self.step(cause.step).and_then(|step| step.settled());
+                matches!(settled, Some(Settled::FailedNoWorker))
+            })
+    }
+}

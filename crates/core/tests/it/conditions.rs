@@ -1,0 +1,102 @@
+//! Conditions on values: decided once, when the needs have ended.
+
+use windlass_core::id::StepIx;
+use windlass_core::outcome::{Outcome, Output, RunStatus, StepStatus};
+use windlass_core::plan::{Condition, StepSpec, When};
+
+use crate::crew::Crew;
+
+const BUILD: StepIx = StepIx(0);
+
+fn asks(expression: &str) -> StepSpec {
+    StepSpec { when: When::Asks(expression.into()), reads: vec![BUILD], ..StepSpec::default() }
+}
+
+fn with_output(text: &str) -> Outcome {
+    Outcome { output: Output::Inline(text.into()), ..Outcome::exit(0) }
+}
+
+/// `build`, then `deploy` under the condition, then `tell`.
+fn crew(deploy: StepSpec) -> Crew {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+        plan.step("deploy", deploy, ["build"]);
+        plan.plain("tell", ["deploy"]);
+    });
+    crew
+}
+
+#[test]
+fn a_step_runs_if_what_its_need_handed_on_says_so() {
+    let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
+    crew.finish("alpha", "build", with_output("{\"channel\":\"stable\"}"));
+    crew.succeed(["deploy", "tell"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_step_is_skipped_if_not_and_what_needs_it_runs() {
+    let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
+    crew.finish("alpha", "build", with_output("{\"channel\":\"beta\"}"));
+    crew.succeed(["tell"]);
+    insta::assert_snapshot!(crew.text(), @r#"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 0 of 2 slots
+    run 1 ship succeeded
+      build succeeded output Inline("{\"channel\":\"beta\"}")
+      deploy skipped
+      tell succeeded
+    "#);
+}
+
+#[test]
+fn a_condition_that_cannot_be_decided_fails_its_step() {
+    let mut crew = crew(asks("steps.build.outputs.channel"));
+    crew.finish("alpha", "build", with_output("{\"channel\":\"beta\"}"));
+    assert_eq!(crew.status("deploy"), StepStatus::Failed);
+    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}
+
+#[test]
+fn a_condition_that_failed_when_the_plan_was_made_skips_its_step() {
+    let when = When::Fails("params.ship  (params.ship = false)".into());
+    let mut crew = crew(StepSpec { when, ..StepSpec::default() });
+    assert_eq!(crew.status("deploy"), StepStatus::Waiting, "needs are waited for all the same");
+    crew.succeed(["build", "tell"]);
+    assert_eq!(crew.status("deploy"), StepStatus::Skipped);
+}
+
+#[test]
+fn a_failed_need_blocks_before_values_are_asked_for() {
+    let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
+    crew.finish("alpha", "build", Outcome::exit(1));
+    assert_eq!(crew.status("deploy"), StepStatus::Blocked);
+}
+
+#[test]
+fn a_step_that_always_runs_can_ask_how_its_need_ended() {
+    let always = asks("steps.build.status == \"failed\"");
+    let mut crew = crew(StepSpec { condition: Condition::Always, ..always });
+    crew.finish("alpha", "build", Outcome::exit(1));
+    crew.finish("alpha", "deploy", Outcome::exit(0));
+    assert_eq!(crew.status("deploy"), StepStatus::Succeeded);
+}
+
+#[test]
+fn the_next_leader_decides_a_condition_that_was_left_open() {
+    let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
+    crew.finish("alpha", "build", with_output("{\"channel\":\"stable\"}"));
+    crew.take_over();
+    crew.pump();
+    crew.succeed(["deploy", "tell"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn values_travel_with_the_lease_of_a_step_that_reads_them() {
+    let mut crew = crew(asks("true"));
+    crew.finish("alpha", "build", with_output("{\"version\":\"1.2\"}"));
+    let read = "{\"steps\":{\"build\":{\"outputs\":{\"version\":\"1.2\"},\"status\":\"succeeded\"}}}";
+    assert_eq!(crew.mate("alpha").values.as_deref(), Some(read));
+}
