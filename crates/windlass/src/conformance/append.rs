@@ -3,7 +3,8 @@
 use super::harness::Fresh;
 use super::report::{Checked, same};
 use super::vocabulary::{Writer, append, block_on, contains, tail};
-use crate::journal::{JournalError, Position};
+use crate::journal::Position;
+use crate::store::StoreError;
 
 /// A new journal has its head before the first event, and nothing to read.
 pub(super) fn an_empty_journal_has_nothing(fresh: &Fresh<'_>) -> Checked {
@@ -59,7 +60,7 @@ pub(super) fn a_refused_batch_leaves_nothing(fresh: &Fresh<'_>) -> Checked {
     let first = leader.write(2)?;
     let mut batch = leader.batch(3);
     batch.after = Position(5);
-    let gap = JournalError::Gap { after: Position(5), head: Position(2) };
+    let gap = StoreError::Gap { after: Position(5), head: Position(2) };
     same("the answer", &append(&journal, batch.clone()), &Err(gap))?;
     contains(&journal, std::slice::from_ref(&first))?;
     batch.after = Position(2);
@@ -90,7 +91,7 @@ pub(super) fn the_same_name_elsewhere_is_no_repeat(fresh: &Fresh<'_>) -> Checked
     let first = leader.put(batch.clone())?;
     let mut moved = batch.clone();
     moved.after = Position(1);
-    let gap = JournalError::Gap { after: Position(1), head: Position(2) };
+    let gap = StoreError::Gap { after: Position(1), head: Position(2) };
     same("the answer inside the first", &append(&journal, moved), &Err(gap))?;
     let mut again = batch;
     again.after = Position(2);
@@ -108,7 +109,7 @@ pub(super) fn the_same_name_in_a_later_term_is_no_repeat(fresh: &Fresh<'_>) -> C
     leader.resign()?;
     let mut next = Writer::win(&rival, "beta")?;
     batch.term = next.term();
-    let gap = JournalError::Gap { after: Position(0), head: Position(2) };
+    let gap = StoreError::Gap { after: Position(0), head: Position(2) };
     same("the answer behind the same position", &append(&rival, batch.clone()), &Err(gap))?;
     batch.after = Position(2);
     let second = next.put(batch)?;

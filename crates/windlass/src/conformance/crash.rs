@@ -6,30 +6,31 @@ use super::faults::{Call, Fault, Faulty};
 use super::harness::{Fresh, Handle};
 use super::report::{Checked, holds, same};
 use super::vocabulary::{Writer, append, contains, is_stale, stored};
-use crate::journal::{JournalError, Position};
+use crate::journal::Position;
+use crate::store::StoreError;
 
 /// An append that was written and not answered returns its position when it is repeated, and is there once.
 pub(super) fn an_append_without_answer_is_settled_by_repeating_it(fresh: &Fresh<'_>) -> Checked {
-    is_written_once(fresh, [Fault::Unanswered], JournalError::is_unknown)?;
-    is_written_once(fresh, [Fault::Unanswered, Fault::Unanswered], JournalError::is_unknown)
+    is_written_once(fresh, [Fault::Unanswered], StoreError::is_unknown)?;
+    is_written_once(fresh, [Fault::Unanswered, Fault::Unanswered], StoreError::is_unknown)
 }
 
 /// An append that never arrived is written when it is repeated, once.
 pub(super) fn an_append_that_never_arrived_is_written_once(fresh: &Fresh<'_>) -> Checked {
-    is_written_once(fresh, [Fault::Unsent], JournalError::is_unknown)?;
-    is_written_once(fresh, [Fault::Unsent, Fault::Unanswered], JournalError::is_unknown)
+    is_written_once(fresh, [Fault::Unsent], StoreError::is_unknown)?;
+    is_written_once(fresh, [Fault::Unsent, Fault::Unanswered], StoreError::is_unknown)
 }
 
 /// An append that was refused for want of room is written when it is repeated and there is room.
 pub(super) fn an_append_without_room_is_written_once_there_is(fresh: &Fresh<'_>) -> Checked {
-    let known = |error: &JournalError| error.is_retryable() && !error.is_unknown();
+    let known = |error: &StoreError| error.is_retryable() && !error.is_unknown();
     is_written_once(fresh, [Fault::Full, Fault::Full], known)
 }
 
 fn is_written_once<const N: usize>(
     fresh: &Fresh<'_>,
     faults: [Fault; N],
-    expected: impl Fn(&JournalError) -> bool,
+    expected: impl Fn(&StoreError) -> bool,
 ) -> Checked {
     let place = fresh();
     let journal = place.open();

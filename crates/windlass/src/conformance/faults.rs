@@ -7,9 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use windlass_core::id::Term;
 
-use crate::journal::{
-    Append, Campaign, Candidate, Journal, JournalError, Position, Promise, Stored,
-};
+use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
+use crate::store::{Promise, StoreError};
 
 const PLACE: &str = "behind faults";
 
@@ -28,6 +27,12 @@ pub enum Call {
     Tail,
     /// [`Journal::head`]
     Head,
+    /// [`Journal::save`]
+    Save,
+    /// [`Journal::snapshot`]
+    Snapshot,
+    /// [`Journal::prune`]
+    Prune,
 }
 
 /// What becomes of a call.
@@ -90,14 +95,14 @@ impl<J: Journal + ?Sized> Faulty<J> {
                     gate.pass().await;
                     make(&self.inner).await
                 }
-                Fault::Full => Err(JournalError::Full { place: PLACE.to_owned() }),
+                Fault::Full => Err(StoreError::Full { place: PLACE.to_owned() }),
             }
         })
     }
 }
 
-fn lost(reason: &str) -> JournalError {
-    JournalError::Unavailable { place: PLACE.to_owned(), reason: reason.to_owned() }
+fn lost(reason: &str) -> StoreError {
+    StoreError::Unavailable { place: PLACE.to_owned(), reason: reason.to_owned() }
 }
 
 /// Nothing here is left half changed by a panic.
@@ -128,6 +133,18 @@ impl<J: Journal + ?Sized> Journal for Faulty<J> {
 
     fn head(&self) -> Promise<'_, Position> {
         self.meet(Call::Head, |inner| inner.head())
+    }
+
+    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+        self.meet(Call::Save, |inner| inner.save(snapshot))
+    }
+
+    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+        self.meet(Call::Snapshot, |inner| inner.snapshot())
+    }
+
+    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+        self.meet(Call::Prune, move |inner| inner.prune(upto))
     }
 }
 

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
+use crate::archive::Archive;
 use crate::journal::Journal;
+use crate::logs::LogStore;
 
 /// A journal that is open.
 pub type Handle = Arc<dyn Journal>;
 
 /// Makes new, empty storage.
-pub type Fresh<'a> = dyn Fn() -> Box<dyn Harness> + 'a;
+pub type Fresh<'a, S = dyn Journal> = dyn Fn() -> Box<dyn Harness<S>> + 'a;
 
-/// One storage, and the ways to come to it. A function that opens a handle is one.
-pub trait Harness {
+/// One storage, of journals unless another store is named, and the ways to come to it. A function that opens a handle is
+/// one.
+pub trait Harness<S: ?Sized = dyn Journal> {
     /// Opens another handle on the same storage, beside those that are open: another candidate, or the same node after
     /// a restart if no handle is left.
-    fn open(&self) -> Handle;
+    fn open(&self) -> Arc<S>;
 
     /// Whether what was written is still there when the last handle has gone.
     fn outlives_its_handles(&self) -> bool {
@@ -26,15 +29,15 @@ pub trait Harness {
     fn let_terms_end(&self) {}
 }
 
-impl<F: Fn() -> Handle> Harness for F {
-    fn open(&self) -> Handle {
+impl<S: ?Sized, F: Fn() -> Arc<S>> Harness<S> for F {
+    fn open(&self) -> Arc<S> {
         self()
     }
 }
 
-/// A journal that lives in one process: all candidates share one handle, and it cannot be opened again.
+/// A store that lives in one process: everybody shares one handle, and it cannot be opened again.
 #[derive(Debug)]
-pub struct Shared(Handle);
+pub struct Shared<S: ?Sized = dyn Journal>(Arc<S>);
 
 impl Shared {
     /// The journal alone.
@@ -43,8 +46,22 @@ impl Shared {
     }
 }
 
-impl Harness for Shared {
-    fn open(&self) -> Handle {
+impl Shared<dyn Archive> {
+    /// The archive alone.
+    pub fn archive(archive: impl Archive + 'static) -> Self {
+        Self(Arc::new(archive))
+    }
+}
+
+impl Shared<dyn LogStore> {
+    /// The logs alone.
+    pub fn logs(logs: impl LogStore + 'static) -> Self {
+        Self(Arc::new(logs))
+    }
+}
+
+impl<S: ?Sized> Harness<S> for Shared<S> {
+    fn open(&self) -> Arc<S> {
         Arc::clone(&self.0)
     }
 

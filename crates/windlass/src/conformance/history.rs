@@ -6,7 +6,9 @@ use std::sync::Arc;
 use windlass_core::engine::{Answer, CancelLevel, Config, Engine, Event, Request, Reused, Submit};
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
-use windlass_core::plan::{Condition, LockOrder, LockUse, Plan, PlanBuilder, Retry, StepSpec};
+use windlass_core::plan::{
+    Condition, LockOrder, LockUse, Plan, PlanBuilder, Retry, StepSpec, When,
+};
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
     Exchange, Finished, Home, InFlight, LeaseRef, Phase, Register, Reply,
@@ -283,7 +285,9 @@ fn ship() -> Arc<Plan> {
     for cell in [1, 2].map(StepIx) {
         plan.needs(cell, lint);
     }
-    let publish = plan.step("publish", StepSpec::locking(["./registry"]));
+    let when = When::Asks("default(steps.lint.outputs.findings, 0) == 0".into());
+    let publish = StepSpec { when, reads: vec![lint], ..StepSpec::locking(["./registry"]) };
+    let publish = plan.step("publish", publish);
     plan.needs(publish, test);
     let tell = StepSpec { condition: Condition::Failure, ..StepSpec::default() };
     let tell = plan.step("tell", tell);

@@ -1,19 +1,24 @@
-//! What every journal must do, as checks that a backend runs in one line.
+//! What every journal, archive and log store must do, as checks that a backend runs in one line.
 //!
 //! ```
+//! use windlass::archive::MemoryArchive;
 //! use windlass::conformance::{self, Shared};
 //! use windlass::core::time::Time;
 //! use windlass::journal::MemoryJournal;
+//! use windlass::logs::MemoryLogs;
 //!
 //! conformance::journal("memory", || Shared::new(MemoryJournal::new(|| Time::ZERO)));
+//! conformance::archive("memory", || Shared::archive(MemoryArchive::new()));
+//! conformance::logs("memory", || Shared::logs(MemoryLogs::new()));
 //! ```
 //!
-//! The argument makes new, empty storage each time it is called: a [`Harness`]. A backend whose journals outlive their
+//! The argument makes new, empty storage each time it is called: a [`Harness`]. A backend whose stores outlive their
 //! handles gives a function that opens another handle on the same storage, and the checks on reopening are run too. A
 //! handle stands for a process: when it is dropped, its term must end as it would with the process.
 //!
 //! Every check runs, and all that failed are told at once, each with the backend, its name and what differed. A check is
-//! a function whose name is the promise; [`CHECKS`] lists them.
+//! a function whose name is the promise; [`CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`] and [`LOG_CHECKS`] the
+//! others.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -21,32 +26,44 @@
 //! | `positions` | contiguous positions; what does not follow the head is refused |
 //! | `terms` | one leader at a time; nothing is written under a term that has passed |
 //! | `tail` | reading in pages; what was written reads the same |
+//! | `snapshot` | snapshots, and what may leave because they are there |
 //! | `crash` | answers that are lost on the way |
 //! | `reopen` | what is there after a restart |
 //! | `model` | random operations answer like the journal in memory |
-//! | `suite`, `report`, `harness` | running the checks, telling what failed, coming to the storage |
+//! | `archive`, `keys` | runs that ended read as before and are found; a submission repeated is one run |
+//! | `logs` | bytes at offsets, once and in order |
+//! | `suite`, `stores`, `check` | the lists of checks, and running them |
+//! | `report`, `harness` | telling what failed, coming to the storage |
 //! | `vocabulary`, `specimens`, `history` | leaders and batches, one event of each kind, and a real history |
 //! | `faults` | a wrapper that loses, holds up and refuses calls |
 
 mod append;
+mod archive;
+mod check;
 mod crash;
 mod faults;
 mod harness;
 mod history;
+mod keys;
+mod logs;
 mod model;
 mod positions;
 mod reopen;
 mod report;
+mod snapshot;
 mod specimens;
+mod stores;
 mod suite;
 mod tail;
 mod terms;
 mod vocabulary;
 
+pub use check::Check;
 pub use faults::{Call, Fault, Faulty, Gate};
 pub use harness::{Fresh, Handle, Harness, Shared};
 pub use history::{History, history};
 pub use report::{Checked, Difference, Failure, Report};
 pub use specimens::{KINDS, kind, specimens};
-pub use suite::{CHECKS, Check, examine, journal};
+pub use stores::{ARCHIVE_CHECKS, LOG_CHECKS, archive, examine_archive, examine_logs, logs};
+pub use suite::{CHECKS, examine, journal};
 pub use vocabulary::{Writer, block_on, everything, fold};

@@ -8,9 +8,8 @@ use windlass_core::time::Time;
 use super::harness::{Fresh, Handle, Harness};
 use super::report::{Checked, Difference, same};
 use super::vocabulary::{block_on, campaign, filler};
-use crate::journal::{
-    Append, BatchId, Campaign, Candidate, JournalError, MemoryJournal, Position, Stored,
-};
+use crate::journal::{Append, BatchId, Campaign, Candidate, MemoryJournal, Position, Stored};
+use crate::store::StoreError;
 
 const SEQUENCES: u64 = 200;
 const OPERATIONS: usize = 20;
@@ -56,7 +55,7 @@ enum Said {
     At(Position),
     Batches(Vec<(Stored, Option<usize>)>),
     Stale { current: Option<usize> },
-    Refused(JournalError),
+    Refused(StoreError),
 }
 
 /// The journal in memory and the one under test, side by side.
@@ -186,9 +185,9 @@ impl Side {
         Said::Batches(named.collect())
     }
 
-    fn refused(&self, error: JournalError) -> Said {
+    fn refused(&self, error: StoreError) -> Said {
         match error {
-            JournalError::Stale { current, .. } => Said::Stale { current: self.order_of(current) },
+            StoreError::Stale { current, .. } => Said::Stale { current: self.order_of(current) },
             other => Said::Refused(other),
         }
     }

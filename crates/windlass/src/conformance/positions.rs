@@ -6,7 +6,8 @@ use std::thread;
 use super::harness::{Fresh, Handle};
 use super::report::{Checked, Difference, holds, same};
 use super::vocabulary::{Writer, append, contains, stored};
-use crate::journal::{Append, JournalError, Position, Stored};
+use crate::journal::{Append, Position, Stored};
+use crate::store::StoreError;
 
 /// Each append returns the position of the one before plus its own number of events.
 pub(super) fn they_are_contiguous(fresh: &Fresh<'_>) -> Checked {
@@ -40,7 +41,7 @@ fn is_refused_behind<const N: usize>(fresh: &Fresh<'_>, positions: [u64; N]) -> 
     for after in positions.map(Position) {
         let wrong = Append { after, ..leader.batch(2) };
         let what = format!("the answer behind {after} with the head at {head}");
-        same(&what, &append(&journal, wrong), &Err(JournalError::Gap { after, head }))?;
+        same(&what, &append(&journal, wrong), &Err(StoreError::Gap { after, head }))?;
         contains(&journal, &written)?;
     }
     written.push(leader.write(1)?);
@@ -90,7 +91,7 @@ fn race(journal: &Handle, leader: &mut Writer) -> Result<Stored, Difference> {
                 winners.push(batch);
             }
             // The head that it tells may be any that was true on the way.
-            Err(JournalError::Gap { .. }) => {}
+            Err(StoreError::Gap { .. }) => {}
             Err(other) => return Err(other.into()),
         }
     }

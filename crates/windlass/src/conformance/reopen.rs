@@ -3,6 +3,7 @@
 use super::harness::Fresh;
 use super::history::history;
 use super::report::{Checked, holds, same, same_list};
+use super::snapshot::{filled, is_left, is_newest, prune, save, snapshot};
 use super::vocabulary::{Writer, append, block_on, contains, everything, fold, is_stale};
 use crate::journal::Position;
 
@@ -77,4 +78,42 @@ pub(super) fn a_repeat_after_a_restart_is_refused_without_effect(fresh: &Fresh<'
     is_stale("the repeat", &append(&journal, batch))?;
     block_on(journal.renew(next.term()))?;
     contains(&journal, &[first])
+}
+
+/// The newest snapshot and the one before it are there, and so is what they let go: the older of them decides.
+pub(super) fn snapshots_are_there(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let written = {
+        let journal = place.open();
+        save(&journal, 0)?;
+        let written = filled(&journal)?;
+        for position in [6, 12] {
+            save(&journal, position)?;
+        }
+        written
+    };
+    let journal = place.open();
+    is_newest(&journal, &snapshot(12, "kept"))?;
+    is_left(&journal, &written, 0)?;
+    same("what has left", &prune(&journal, u64::MAX)?, &Position(6))?;
+    is_left(&journal, &written, 6)
+}
+
+/// What has left is known to have left, and the journal goes on from there, restart by restart.
+pub(super) fn what_has_left_stays_away(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let mut written = filled(&place.open())?;
+    for (before, floor, position) in [(0, 0, 13), (0, 0, 14), (0, 13, 15), (13, 14, 16)] {
+        let journal = place.open();
+        is_left(&journal, &written, before)?;
+        same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
+        let mut leader = Writer::win(&journal, "alpha")?;
+        same("the head that was won", &leader.head, &block_on(journal.head())?)?;
+        written.push(leader.write(1)?);
+        save(&journal, position)?;
+        is_left(&journal, &written, floor)?;
+        drop((journal, leader));
+        place.let_terms_end();
+    }
+    Ok(())
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::journal::JournalError;
+use crate::store::StoreError;
 
 /// What a check says.
 pub type Checked = Result<(), Difference>;
 
-/// How a journal differed from what it promises.
+/// How a store differed from what it promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference(pub String);
 
@@ -18,8 +18,8 @@ impl Difference {
     }
 }
 
-impl From<JournalError> for Difference {
-    fn from(error: JournalError) -> Self {
+impl From<StoreError> for Difference {
+    fn from(error: StoreError) -> Self {
         Self(format!("a call that has to succeed was refused: {error}"))
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn holds(what: &str, it: bool) -> Checked {
     if it { Ok(()) } else { Err(Difference::new(what)) }
 }
 
-/// A whole journal on one line helps nobody.
+/// A whole store on one line helps nobody.
 fn brief(value: &impl fmt::Debug) -> String {
     const SHOWN: usize = 600;
     let text = format!("{value:?}");
@@ -78,6 +78,8 @@ pub struct Failure {
 /// What came of all checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// The kind of store.
+    pub store: &'static str,
     /// The backend.
     pub backend: String,
     /// Checks that passed.
@@ -89,6 +91,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// Before any check.
+    pub(super) fn of(store: &'static str, backend: &str) -> Self {
+        let (passed, skipped, failures) = (Vec::new(), Vec::new(), Vec::new());
+        Self { store, backend: backend.to_owned(), passed, skipped, failures }
+    }
+
     /// Whether this check failed.
     pub fn has_failed(&self, check: &str) -> bool {
         self.failures.iter().any(|failure| failure.check == check)
@@ -99,8 +107,8 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (failed, passed) = (self.failures.len(), self.passed.len());
         let skipped = self.skipped.len();
-        let backend = &self.backend;
-        writeln!(f, "journal `{backend}`: {failed} failed, {passed} passed, {skipped} skipped")?;
+        let (store, backend) = (self.store, &self.backend);
+        writeln!(f, "{store} `{backend}`: {failed} failed, {passed} passed, {skipped} skipped")?;
         for Failure { check, difference } in &self.failures {
             writeln!(f, "  {backend}: {check}: {difference}")?;
         }

@@ -9,7 +9,7 @@ use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
 use windlass_core::plan::{
     Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Plan, PlanBuilder,
-    Retry, RetryOn, StepSpec,
+    Retry, RetryOn, StepSpec, When,
 };
 use windlass_core::requirement::{Atom, Clause, Compare, Labels, Requirement};
 use windlass_core::session::{Home, StopReason};
@@ -23,7 +23,7 @@ const FENCE: Fence = Fence::new(u16::MAX, 12);
 const WORKER: WorkerId = WorkerId(u64::MAX);
 
 /// How many kinds of events there are.
-pub const KINDS: usize = 21;
+pub const KINDS: usize = 22;
 
 /// The name of an event's kind. A kind that is added is missed here first; then give it a specimen, a place in the
 /// history and in the next golden journal.
@@ -47,6 +47,7 @@ pub const fn kind(event: &Event) -> &'static str {
         Event::StopOrdered { .. } => "StopOrdered",
         Event::Ended { .. } => "Ended",
         Event::BackoffEnded { .. } => "BackoffEnded",
+        Event::ConditionHeld { .. } => "ConditionHeld",
         Event::StepSettled { .. } => "StepSettled",
         Event::LateOutcome { .. } => "LateOutcome",
         Event::LockForced { .. } => "LockForced",
@@ -139,6 +140,7 @@ fn leases() -> Vec<Event> {
         Event::Confirmed { run, step, fence },
         Event::Started { run, step, fence },
         Event::BackoffEnded { run, step },
+        Event::ConditionHeld { run, step },
         Event::LockForced { lock: "ship/production".into(), fence },
     ];
     events.extend(why.map(|why| Event::StopOrdered { run, step, fence, why }));
@@ -172,6 +174,8 @@ fn settlements() -> Vec<Event> {
     let cause = StepIx(3);
     let settled = [
         Settled::SkippedByCondition,
+        Settled::SkippedByValues { why: "params.a == 1  (params.a = 2)".into() },
+        Settled::FailedCondition { why: "neither true nor false".into() },
         Settled::SkippedUnplaceable,
         Settled::Blocked { cause },
         Settled::CancelledWithRun,
@@ -228,6 +232,8 @@ fn particular() -> StepSpec {
         kill_grace: Span::ZERO,
         priority: i32::MIN,
         condition: Condition::Always,
+        when: When::Asks("steps.a.outputs.b == 1".into()),
+        reads: vec![StepIx(0)],
         on_failure: OnFailure::Ignore,
         per_worker: Some(2),
         wait_for_worker: Span::hours(1),

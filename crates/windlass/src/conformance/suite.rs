@@ -1,51 +1,9 @@
-//! All checks, and how they are run.
+//! All checks of journals, and how they are run.
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use super::harness::{Fresh, Harness};
-use super::report::{Checked, Difference, Failure, Report};
-use super::{append, crash, model, positions, reopen, tail, terms};
-
-/// One promise.
-#[derive(Clone, Copy)]
-pub struct Check {
-    /// Its theme and what it says, as a path.
-    pub name: &'static str,
-    run: fn(&Fresh<'_>) -> Checked,
-}
-
-impl Check {
-    /// Whether it is about what is there after the last handle has gone.
-    fn reopens(&self) -> bool {
-        self.name.starts_with("reopen::")
-    }
-
-    /// A backend that panics fails this check and not the others.
-    fn run(&self, fresh: &Fresh<'_>) -> Checked {
-        let run = AssertUnwindSafe(|| (self.run)(fresh));
-        catch_unwind(run).unwrap_or_else(|panic| {
-            let said = panic.downcast_ref::<String>().map(String::as_str);
-            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(Difference(format!("it panicked: {}", said.unwrap_or("without a word"))))
-        })
-    }
-}
-
-impl fmt::Debug for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-macro_rules! checks {
-    ($($theme:ident::$check:ident,)*) => {
-        &[$(Check {
-            name: concat!(stringify!($theme), "::", stringify!($check)),
-            run: $theme::$check,
-        },)*]
-    };
-}
+use super::check::{Check, checks, run_all};
+use super::harness::Harness;
+use super::report::Report;
+use super::{append, crash, model, positions, reopen, snapshot, tail, terms};
 
 /// Every check, in the order in which they are run: what the others rest on comes first.
 pub const CHECKS: &[Check] = checks! {
@@ -79,6 +37,21 @@ pub const CHECKS: &[Check] = checks! {
     tail::from_inside_a_batch_it_is_read_whole,
     tail::from_the_head_there_is_nothing,
     tail::every_event_reads_as_it_was_written,
+    snapshot::at_first_there_is_none,
+    snapshot::a_saved_one_reads_back,
+    snapshot::the_newest_counts,
+    snapshot::saved_twice_it_is_one,
+    snapshot::one_ahead_of_the_head_is_not_used,
+    snapshot::with_its_tail_it_gives_the_same_state,
+    snapshot::without_two_nothing_leaves,
+    snapshot::nothing_leaves_that_the_older_one_lacks,
+    snapshot::nothing_leaves_beyond_what_was_asked,
+    snapshot::only_whole_batches_leave,
+    snapshot::the_last_batch_stays,
+    snapshot::what_has_left_is_not_skipped,
+    snapshot::a_pruned_journal_goes_on,
+    snapshot::pruning_again_changes_nothing,
+    snapshot::a_page_read_while_batches_leave_is_whole,
     crash::an_append_without_answer_is_settled_by_repeating_it,
     crash::an_append_that_never_arrived_is_written_once,
     crash::an_append_without_room_is_written_once_there_is,
@@ -87,6 +60,8 @@ pub const CHECKS: &[Check] = checks! {
     reopen::the_same_state_follows_from_it,
     reopen::a_term_is_never_used_again,
     reopen::a_repeat_after_a_restart_is_refused_without_effect,
+    reopen::snapshots_are_there,
+    reopen::what_has_left_stays_away,
     model::random_operations_answer_alike,
 };
 
@@ -98,23 +73,5 @@ pub fn journal<H: Harness + 'static>(backend: &str, fresh: impl Fn() -> H) {
 
 /// Runs every check against the backend.
 pub fn examine<H: Harness + 'static>(backend: &str, fresh: impl Fn() -> H) -> Report {
-    let fresh = || Box::new(fresh()) as Box<dyn Harness>;
-    let reopens = fresh().outlives_its_handles();
-    let mut report = Report {
-        backend: backend.to_owned(),
-        passed: Vec::new(),
-        skipped: Vec::new(),
-        failures: Vec::new(),
-    };
-    for check in CHECKS {
-        if check.reopens() && !reopens {
-            report.skipped.push(check.name);
-            continue;
-        }
-        match check.run(&fresh) {
-            Ok(()) => report.passed.push(check.name),
-            Err(difference) => report.failures.push(Failure { check: check.name, difference }),
-        }
-    }
-    report
+    run_all("journal", backend, CHECKS, fresh)
 }

@@ -10,7 +10,8 @@ use super::report::{Checked, Difference, holds, same};
 use super::vocabulary::{
     Writer, append, block_on, campaign, candidate, contains, is_stale, stored, tail,
 };
-use crate::journal::{Campaign, Candidate, JournalError, Position, Stored};
+use crate::journal::{Campaign, Candidate, Position, Stored};
+use crate::store::StoreError;
 
 /// While one candidate leads, another's campaign fails, however often it is repeated.
 pub(super) fn of_two_candidates_one_wins(fresh: &Fresh<'_>) -> Checked {
@@ -44,7 +45,7 @@ pub(super) fn of_candidates_at_once_one_wins(fresh: &Fresh<'_>) -> Checked {
         ended.collect::<Result<Vec<_>, _>>()
     });
     let answers = answers.map_err(|_| Difference::new("a campaign panicked"))?;
-    let answers = answers.into_iter().collect::<Result<Vec<Campaign>, JournalError>>()?;
+    let answers = answers.into_iter().collect::<Result<Vec<Campaign>, StoreError>>()?;
     let won = answers.iter().filter(|answer| matches!(answer, Campaign::Won(_))).count();
     same("campaigns won at once", &won, &1)
 }
@@ -100,7 +101,7 @@ pub(super) fn a_passed_term_is_not_renewed(fresh: &Fresh<'_>) -> Checked {
     let leader = Writer::win(&journal, "alpha")?;
     leader.resign()?;
     let next = Writer::win(&rival, "beta")?;
-    let stale = JournalError::Stale { term: leader.term(), current: next.term() };
+    let stale = StoreError::Stale { term: leader.term(), current: next.term() };
     same("the answer", &block_on(journal.renew(leader.term())), &Err(stale))
 }
 
@@ -113,7 +114,7 @@ pub(super) fn a_passed_term_writes_nothing(fresh: &Fresh<'_>) -> Checked {
     let late = leader.batch(1);
     leader.resign()?;
     let mut next = Writer::win(&rival, "beta")?;
-    let stale = JournalError::Stale { term: leader.term(), current: next.term() };
+    let stale = StoreError::Stale { term: leader.term(), current: next.term() };
     same("the answer before others wrote", &append(&journal, late.clone()), &Err(stale.clone()))?;
     contains(&journal, std::slice::from_ref(&first))?;
     let second = next.write(1)?;
@@ -256,7 +257,7 @@ impl Race {
                     return Err(Difference(format!("{} writes after it passed", leader.term())));
                 }
                 Ok(position) => leader.head = position,
-                Err(JournalError::Stale { .. }) => return Ok(()),
+                Err(StoreError::Stale { .. }) => return Ok(()),
                 Err(other) => return Err(other.into()),
             }
         }

@@ -12,8 +12,9 @@ use windlass_core::time::Time;
 use super::harness::Handle;
 use super::report::{Checked, Difference, holds, same, same_list};
 use crate::journal::{
-    Append, BatchId, Campaign, Candidate, JournalError, Leadership, Position, Recorded, Stored,
+    Append, BatchId, Campaign, Candidate, Leadership, Position, Recorded, Stored,
 };
+use crate::store::StoreError;
 
 /// Waits for a future on this thread: the checks need no runtime, and a backend that does brings its own.
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -124,11 +125,11 @@ pub(super) fn candidate(node: &str) -> Candidate {
     Candidate { node: node.to_owned(), address: Some(format!("{node}.example:7000")) }
 }
 
-pub(super) fn campaign(journal: &Handle, node: &str) -> Result<Campaign, JournalError> {
+pub(super) fn campaign(journal: &Handle, node: &str) -> Result<Campaign, StoreError> {
     block_on(journal.campaign(candidate(node)))
 }
 
-pub(super) fn append(journal: &Handle, append: Append) -> Result<Position, JournalError> {
+pub(super) fn append(journal: &Handle, append: Append) -> Result<Position, StoreError> {
     block_on(journal.append(append))
 }
 
@@ -137,8 +138,8 @@ pub(super) fn tail(journal: &Handle, after: u64, most: usize) -> Result<Vec<Stor
 }
 
 /// Demands that the append is refused for its term.
-pub(super) fn is_stale(what: &str, answer: &Result<Position, JournalError>) -> Checked {
-    let stale = matches!(answer, Err(JournalError::Stale { .. }));
+pub(super) fn is_stale(what: &str, answer: &Result<Position, StoreError>) -> Checked {
+    let stale = matches!(answer, Err(StoreError::Stale { .. }));
     holds(&format!("{what}: found {answer:?}, promised Stale"), stale)
 }
 

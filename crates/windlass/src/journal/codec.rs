@@ -13,9 +13,9 @@ use windlass_core::engine::Event;
 use windlass_core::time::Time;
 
 use super::seam::Recorded;
+use crate::store::frame;
 
 const VERSION: u8 = 1;
-const CHECK: usize = 8;
 
 /// Times are written as the difference to the one before: the events of a batch were decided close together.
 #[derive(Serialize)]
@@ -38,23 +38,12 @@ pub fn encode(events: &[Recorded]) -> Vec<u8> {
         .collect();
     let body = postcard::to_stdvec(&written)
         .expect("events are plain data: nothing in them can refuse to be written");
-    let mut bytes = Vec::with_capacity(1 + CHECK + body.len());
-    bytes.push(VERSION);
-    bytes.extend_from_slice(&check(&body));
-    bytes.extend_from_slice(&body);
-    bytes
+    frame::close(VERSION, &body)
 }
 
 /// The events of a batch's bytes, or what is wrong with them.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Recorded>, String> {
-    let (version, rest) = bytes.split_first().ok_or("a batch without bytes")?;
-    if *version != VERSION {
-        return Err(format!("a batch of version {version}, this windlass knows {VERSION}"));
-    }
-    let (found, body) = rest.split_at_checked(CHECK).ok_or("a batch cut short")?;
-    if found != check(body) {
-        return Err("a batch whose bytes do not match their checksum".to_owned());
-    }
+    let body = frame::open("a batch", VERSION, bytes)?;
     let read: Vec<Read> = postcard::from_bytes(body)
         .map_err(|error| format!("a batch that cannot be read: {error}"))?;
     let mut at = 0_u64;
@@ -63,11 +52,6 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Recorded>, String> {
         Recorded { at: Time::from_millis(at), event }
     });
     Ok(recorded.collect())
-}
-
-fn check(body: &[u8]) -> [u8; CHECK] {
-    let hash = blake3::hash(body);
-    hash.as_bytes()[..CHECK].try_into().expect("a BLAKE3 hash is longer")
 }
 
 #[cfg(test)]

@@ -3,13 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::id::Term;
-use windlass_core::time::Time;
 
-use super::error::JournalError;
-use super::seam::{Append, Campaign, Candidate, Journal, Leadership, Position, Promise, Stored};
-
-/// Where a journal's `now` comes from: the system's clock, or a test's.
-pub type Now = fn() -> Time;
+use super::seam::{Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored};
+use crate::store::{Now, Promise, StoreError};
 
 /// A journal in memory, for runs that need not survive their process, and for tests.
 #[derive(Debug)]
@@ -21,6 +17,10 @@ pub struct MemoryJournal {
 #[derive(Debug, Default)]
 struct State {
     batches: Vec<Stored>,
+    /// The newest two, the older one first.
+    snapshots: Vec<Snapshot>,
+    /// Events up to here have left.
+    pruned: Position,
     term: Term,
     leader: Option<Candidate>,
 }
@@ -28,6 +28,12 @@ struct State {
 impl State {
     fn head(&self) -> Position {
         self.batches.last().map_or(Position(0), |batch| batch.position)
+    }
+
+    /// The snapshots that are not ahead of the head.
+    fn usable(&self) -> Vec<&Snapshot> {
+        let head = self.head();
+        self.snapshots.iter().filter(|kept| kept.position <= head).collect()
     }
 }
 
@@ -42,9 +48,9 @@ impl MemoryJournal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(state: &State, term: Term) -> Result<(), JournalError> {
+    fn check(state: &State, term: Term) -> Result<(), StoreError> {
         let leads = term == state.term && state.leader.is_some();
-        if leads { Ok(()) } else { Err(JournalError::Stale { term, current: state.term }) }
+        if leads { Ok(()) } else { Err(StoreError::Stale { term, current: state.term }) }
     }
 
     fn campaign_now(&self, candidate: Candidate) -> Campaign {
@@ -55,11 +61,13 @@ impl MemoryJournal {
         }
         state.term = Term(state.term.0 + 1);
         state.leader = Some(candidate);
-        let (term, head, now) = (state.term, state.head(), (self.now)());
-        Campaign::Won(Leadership { term, head, now, generation: 0, expires: false })
+        let head = state.head();
+        state.snapshots.retain(|kept| kept.position <= head);
+        let (term, now) = (state.term, (self.now)());
+        Campaign::Won(Leadership { term, head, now, generation: 0, lasts: None })
     }
 
-    fn append_now(&self, append: Append) -> Result<Position, JournalError> {
+    fn append_now(&self, append: Append) -> Result<Position, StoreError> {
         let mut state = self.state();
         Self::check(&state, append.term)?;
         let next = state.batches.partition_point(|batch| batch.position <= append.after);
@@ -70,7 +78,7 @@ impl MemoryJournal {
             return Ok(batch.position);
         }
         if append.after != state.head() {
-            return Err(JournalError::Gap { after: append.after, head: state.head() });
+            return Err(StoreError::Gap { after: append.after, head: state.head() });
         }
         let Append { term, after, batch, events } = append;
         let position = Position(after.0 + events.len() as u64);
@@ -78,8 +86,11 @@ impl MemoryJournal {
         Ok(position)
     }
 
-    fn tail_now(&self, after: Position, most: usize) -> Vec<Stored> {
+    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<Stored>, StoreError> {
         let state = self.state();
+        if after < state.pruned {
+            return Err(StoreError::Pruned { upto: state.pruned });
+        }
         let first = state.batches.partition_point(|batch| batch.position <= after);
         let mut events = 0;
         let fits = |batch: &&Stored| {
@@ -87,7 +98,32 @@ impl MemoryJournal {
             events += batch.events.len();
             room
         };
-        state.batches[first..].iter().take_while(fits).cloned().collect()
+        Ok(state.batches[first..].iter().take_while(fits).cloned().collect())
+    }
+
+    fn save_now(&self, snapshot: Snapshot) {
+        let mut state = self.state();
+        state.snapshots.retain(|kept| kept.position != snapshot.position);
+        state.snapshots.push(snapshot);
+        state.snapshots.sort_unstable_by_key(|kept| kept.position);
+        let surplus = state.snapshots.len().saturating_sub(2);
+        state.snapshots.drain(..surplus);
+    }
+
+    fn prune_now(&self, upto: Position) -> Position {
+        let mut state = self.state();
+        let safe = match state.usable().as_slice() {
+            [older, _newer] => older.position,
+            _ => Position(0),
+        };
+        let upto = upto.min(safe);
+        let ended = state.batches.partition_point(|batch| batch.position <= upto);
+        let ended = ended.min(state.batches.len().saturating_sub(1));
+        let last = state.batches.drain(..ended).next_back();
+        if let Some(last) = last {
+            state.pruned = last.position;
+        }
+        state.pruned
     }
 }
 
@@ -115,10 +151,25 @@ impl Journal for MemoryJournal {
     }
 
     fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
-        Box::pin(async move { Ok(self.tail_now(after, most)) })
+        Box::pin(async move { self.tail_now(after, most) })
     }
 
     fn head(&self) -> Promise<'_, Position> {
         Box::pin(async move { Ok(self.state().head()) })
+    }
+
+    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.save_now(snapshot);
+            Ok(())
+        })
+    }
+
+    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+        Box::pin(async move { Ok(self.state().usable().last().copied().cloned()) })
+    }
+
+    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+        Box::pin(async move { Ok(self.prune_now(upto)) })
     }
 }

@@ -10,17 +10,17 @@
 //! refused, however late it arrives. [`Journal`] says what each call promises; `conformance` proves it for a backend.
 
 mod codec;
-mod error;
 mod memory;
 mod seam;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod state;
 
 pub use codec::{decode, encode};
-pub use error::JournalError;
-pub use memory::{MemoryJournal, Now};
+pub use memory::MemoryJournal;
 pub use seam::{
-    Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Promise, Recorded, Stored,
+    Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, Snapshot, Stored,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;
+pub use state::{decode_state, encode_state};

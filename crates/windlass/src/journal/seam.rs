@@ -1,14 +1,12 @@
 //! What a journal must do, and what each call promises.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 
 use windlass_core::engine::Event;
 use windlass_core::id::Term;
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
-use super::error::JournalError;
+use crate::store::Promise;
 
 /// Place in a journal: how many events there are up to and including this one. Zero: before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +65,16 @@ impl Stored {
     }
 }
 
+/// The state that the events up to a position fold to. Whoever folds them gets the same, so it does not matter who saves
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The last event that it contains.
+    pub position: Position,
+    /// The state, as [`encode_state`](super::encode_state) writes it.
+    pub state: Vec<u8>,
+}
+
 /// Who wants to lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -103,12 +111,9 @@ pub struct Leadership {
     pub now: Time,
     /// The store's generation, for the upper bits of fences.
     pub generation: u16,
-    /// Whether the term ends by itself unless it is renewed. False where it ends with the process that holds it.
-    pub expires: bool,
+    /// How long the term lasts unless it is renewed, from when it was asked for; `None` where it ends with its process.
+    pub lasts: Option<Span>,
 }
-
-/// What a call returns: a result that may take its time.
-pub type Promise<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
 
 /// The append-only record of what the engine decided.
 ///
@@ -119,7 +124,7 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// When it returns `Won`, no append of an earlier term can succeed any more.
     fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign>;
 
-    /// Keeps a term. [`JournalError::Stale`] if it has passed. Where terms do not expire it only checks.
+    /// Keeps a term. [`StoreError::Stale`] if it has passed. Where terms do not expire it only checks.
     fn renew(&self, term: Term) -> Promise<'_, ()>;
 
     /// Gives a term up, so that the next campaign wins at once. A term that has passed already is no error.
@@ -128,16 +133,28 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// Writes a batch behind `after`, all of it or nothing, and returns the position of its last event when it is
     /// durable.
     ///
-    /// - [`JournalError::Stale`] if the term has passed: nothing was written, and nothing of this term ever will be.
-    /// - [`JournalError::Gap`] if `after` is not the head: nothing was written.
+    /// - [`StoreError::Stale`] if the term has passed: nothing was written, and nothing of this term ever will be.
+    /// - [`StoreError::Gap`] if `after` is not the head: nothing was written.
     /// - If the batch is there already, behind `after` and under this term, its position is returned again: this is how
-    ///   an append whose outcome is [unknown](JournalError::is_unknown) is settled, by repeating it unchanged.
+    ///   an append whose outcome is [unknown](StoreError::is_unknown) is settled, by repeating it unchanged.
     fn append(&self, append: Append) -> Promise<'_, Position>;
 
     /// Batches that end behind `after`, in order, up to about `most` events. Only what is durable. Empty if there is
-    /// nothing behind `after`.
+    /// nothing behind `after`, [`StoreError::Pruned`] if what comes next behind it has left.
     fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>>;
 
     /// The last event's position.
     fn head(&self) -> Promise<'_, Position>;
+
+    /// Keeps a snapshot of a state that is durable, so that the next start need not fold what is before it. Durable when
+    /// it returns; the newest two are kept.
+    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()>;
+
+    /// The newest snapshot that can be read, if there is one.
+    fn snapshot(&self) -> Promise<'_, Option<Snapshot>>;
+
+    /// Lets whole batches go that end at `upto` or before. Nothing goes that the older of the two snapshots kept does not
+    /// contain, nor the last batch: should the newest snapshot prove damaged, the journal is still whole from the one
+    /// before. Returns up to where events have left.
+    fn prune(&self, upto: Position) -> Promise<'_, Position>;
 }

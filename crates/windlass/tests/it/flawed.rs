@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use windlass::core::id::Term;
 use windlass::core::time::Time;
 use windlass::journal::{
-    Append, Campaign, Candidate, Journal, JournalError, Leadership, Position, Promise, Stored,
+    Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored,
 };
+use windlass::store::{Promise, StoreError};
 
 /// A promise that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,39 +15,71 @@ pub(crate) enum Flaw {
     AcceptsHoles,
     AcceptsOverwriting,
     AnswersTheOldHead,
+    AnswersWhatWasAsked,
     ChecksTheTermTooEarly,
+    CountsASnapshotTwice,
+    CountsWhatIsLeft,
+    CutsSnapshots,
+    ForgetsSnapshots,
     ForgetsTheLastBatch,
     ForgetsTheTerm,
     ForgetsTheTermNumber,
+    ForgetsWhatWasPruned,
+    KeepsOneSnapshot,
+    KeepsTheLastSaved,
     KnowsBatchesByNameAlone,
     KnowsNoRepeats,
     LetsEverybodyWin,
-    ReadsOneBatchTooMany,
+    PrunesBeyondTheSnapshot,
+    PrunesMoreThanAsked,
+    PrunesStartedBatches,
+    PrunesTheLastBatch,
+    PrunesWithOneSnapshot,
     ReadsNothingLargerThanAsked,
+    ReadsOneBatchTooMany,
     ResignsForOthers,
+    ReturnsTheOlderSnapshot,
     RoundsTimes,
+    SkipsWhatWasPruned,
     SplitsBatches,
     TakesNamesOfEarlierTerms,
+    UsesSnapshotsAhead,
 }
 
 impl Flaw {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 32] = [
         Self::AcceptsHoles,
         Self::AcceptsOverwriting,
         Self::AnswersTheOldHead,
+        Self::AnswersWhatWasAsked,
         Self::ChecksTheTermTooEarly,
+        Self::CountsASnapshotTwice,
+        Self::CountsWhatIsLeft,
+        Self::CutsSnapshots,
+        Self::ForgetsSnapshots,
         Self::ForgetsTheLastBatch,
         Self::ForgetsTheTerm,
         Self::ForgetsTheTermNumber,
+        Self::ForgetsWhatWasPruned,
+        Self::KeepsOneSnapshot,
+        Self::KeepsTheLastSaved,
         Self::KnowsBatchesByNameAlone,
         Self::KnowsNoRepeats,
         Self::LetsEverybodyWin,
-        Self::ReadsOneBatchTooMany,
+        Self::PrunesBeyondTheSnapshot,
+        Self::PrunesMoreThanAsked,
+        Self::PrunesStartedBatches,
+        Self::PrunesTheLastBatch,
+        Self::PrunesWithOneSnapshot,
         Self::ReadsNothingLargerThanAsked,
+        Self::ReadsOneBatchTooMany,
         Self::ResignsForOthers,
+        Self::ReturnsTheOlderSnapshot,
         Self::RoundsTimes,
+        Self::SkipsWhatWasPruned,
         Self::SplitsBatches,
         Self::TakesNamesOfEarlierTerms,
+        Self::UsesSnapshotsAhead,
     ];
 
     /// The check that is there for it; others may fail too.
@@ -55,21 +88,40 @@ impl Flaw {
             Self::AcceptsHoles => "positions::a_hole_ahead_is_refused",
             Self::AcceptsOverwriting => "positions::a_batch_behind_the_head_is_refused",
             Self::AnswersTheOldHead => "terms::a_campaign_reads_the_exact_head",
+            Self::AnswersWhatWasAsked | Self::PrunesStartedBatches => {
+                "snapshot::only_whole_batches_leave"
+            }
             Self::ChecksTheTermTooEarly => {
                 "terms::an_append_on_its_way_is_before_the_next_head_or_nowhere"
             }
+            Self::CountsASnapshotTwice => "snapshot::saved_twice_it_is_one",
+            Self::CountsWhatIsLeft => "snapshot::a_pruned_journal_goes_on",
+            Self::CutsSnapshots => "snapshot::a_saved_one_reads_back",
+            Self::ForgetsSnapshots => "reopen::snapshots_are_there",
             Self::ForgetsTheLastBatch => "reopen::what_was_acknowledged_is_there",
             Self::ForgetsTheTerm => "terms::an_append_held_up_until_its_term_has_passed_is_refused",
             Self::ForgetsTheTermNumber => "reopen::a_term_is_never_used_again",
+            Self::ForgetsWhatWasPruned => "reopen::what_has_left_stays_away",
+            Self::KeepsOneSnapshot | Self::PrunesBeyondTheSnapshot => {
+                "snapshot::nothing_leaves_that_the_older_one_lacks"
+            }
+            Self::KeepsTheLastSaved | Self::ReturnsTheOlderSnapshot => {
+                "snapshot::the_newest_counts"
+            }
             Self::KnowsBatchesByNameAlone => "append::the_same_name_elsewhere_is_no_repeat",
             Self::KnowsNoRepeats => "crash::an_append_without_answer_is_settled_by_repeating_it",
             Self::LetsEverybodyWin => "terms::of_two_candidates_one_wins",
-            Self::ReadsOneBatchTooMany => "tail::a_page_holds_about_as_much_as_was_asked",
+            Self::PrunesMoreThanAsked => "snapshot::nothing_leaves_beyond_what_was_asked",
+            Self::PrunesTheLastBatch => "snapshot::the_last_batch_stays",
+            Self::PrunesWithOneSnapshot => "snapshot::without_two_nothing_leaves",
             Self::ReadsNothingLargerThanAsked => "tail::a_page_has_at_least_one_batch",
+            Self::ReadsOneBatchTooMany => "tail::a_page_holds_about_as_much_as_was_asked",
             Self::ResignsForOthers => "terms::a_passed_term_is_given_up_without_effect",
             Self::RoundsTimes => "tail::every_event_reads_as_it_was_written",
+            Self::SkipsWhatWasPruned => "snapshot::what_has_left_is_not_skipped",
             Self::SplitsBatches => "append::a_batch_is_written_whole",
             Self::TakesNamesOfEarlierTerms => "append::the_same_name_in_a_later_term_is_no_repeat",
+            Self::UsesSnapshotsAhead => "snapshot::one_ahead_of_the_head_is_not_used",
         }
     }
 }
@@ -78,6 +130,10 @@ impl Flaw {
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
     batches: Vec<Stored>,
+    /// The newest two, the older one first.
+    snapshots: Vec<Snapshot>,
+    /// Events up to here have left.
+    pruned: Position,
     term: Term,
     leader: Option<Candidate>,
     handles: usize,
@@ -112,6 +168,12 @@ impl Flawed {
         if it.handles == 0 && journal.has(Flaw::ForgetsTheTermNumber) {
             it.term = it.batches.last().map_or(Term(0), |batch| batch.term);
         }
+        if it.handles == 0 && journal.has(Flaw::ForgetsSnapshots) {
+            it.snapshots.clear();
+        }
+        if it.handles == 0 && journal.has(Flaw::ForgetsWhatWasPruned) {
+            it.pruned = Position(0);
+        }
         it.handles += 1;
         drop(it);
         journal
@@ -125,9 +187,9 @@ impl Flawed {
         self.storage.lock().expect("nothing panics while it is held")
     }
 
-    fn check(&self, it: &Storage, term: Term) -> Result<(), JournalError> {
+    fn check(&self, it: &Storage, term: Term) -> Result<(), StoreError> {
         let leads = term == it.term && it.leader.is_some();
-        let stale = JournalError::Stale { term, current: it.term };
+        let stale = StoreError::Stale { term, current: it.term };
         if leads || self.has(Flaw::ForgetsTheTerm) { Ok(()) } else { Err(stale) }
     }
 
@@ -141,12 +203,14 @@ impl Flawed {
         // Terms need not be counted by one.
         it.term = Term(it.term.0 + 5);
         it.leader = Some(candidate);
+        let head = it.head();
+        it.snapshots.retain(|kept| kept.position <= head || self.has(Flaw::UsesSnapshotsAhead));
         *self.won.lock().expect("nothing panics while it is held") = Some(it.term);
         let (term, mut head, now) = (it.term, it.head(), Time::ZERO);
         if self.has(Flaw::AnswersTheOldHead) {
             head = it.batches.last().map_or(head, Stored::after);
         }
-        Campaign::Won(Leadership { term, head, now, generation: 0, expires: false })
+        Campaign::Won(Leadership { term, head, now, generation: 0, lasts: None })
     }
 
     fn resign_now(&self, term: Term) {
@@ -162,7 +226,7 @@ impl Flawed {
         batch.batch == append.batch && place && term && !self.has(Flaw::KnowsNoRepeats)
     }
 
-    fn append_now(&self, append: Append) -> Result<Position, JournalError> {
+    fn append_now(&self, append: Append) -> Result<Position, StoreError> {
         let mut it = self.locked();
         if !self.has(Flaw::ChecksTheTermTooEarly) {
             self.check(&it, append.term)?;
@@ -174,7 +238,7 @@ impl Flawed {
         let hole = append.after > head && !self.has(Flaw::AcceptsHoles);
         let behind = append.after < head && !self.has(Flaw::AcceptsOverwriting);
         if hole || behind {
-            return Err(JournalError::Gap { after: append.after, head });
+            return Err(StoreError::Gap { after: append.after, head });
         }
         let Append { term, after, batch, mut events } = append;
         if self.has(Flaw::RoundsTimes) {
@@ -192,8 +256,17 @@ impl Flawed {
         Ok(position)
     }
 
-    fn tail_now(&self, after: Position, most: usize) -> Vec<Stored> {
+    fn head_now(&self) -> Position {
         let it = self.locked();
+        let left = it.batches.iter().map(|batch| batch.events.len() as u64).sum();
+        if self.has(Flaw::CountsWhatIsLeft) { Position(left) } else { it.head() }
+    }
+
+    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<Stored>, StoreError> {
+        let it = self.locked();
+        if after < it.pruned && !self.has(Flaw::SkipsWhatWasPruned) {
+            return Err(StoreError::Pruned { upto: it.pruned });
+        }
         let mut page: Vec<Stored> = Vec::new();
         let mut events = 0_usize;
         for batch in it.batches.iter().filter(|batch| batch.position > after) {
@@ -206,7 +279,67 @@ impl Flawed {
             events += size;
             page.push(batch.clone());
         }
-        page
+        Ok(page)
+    }
+
+    fn save_now(&self, mut snapshot: Snapshot) {
+        let mut it = self.locked();
+        if self.has(Flaw::CutsSnapshots) {
+            snapshot.state.truncate(1 << 20);
+        }
+        if !self.has(Flaw::CountsASnapshotTwice) {
+            it.snapshots.retain(|kept| kept.position != snapshot.position);
+        }
+        it.snapshots.push(snapshot);
+        if !self.has(Flaw::KeepsTheLastSaved) {
+            it.snapshots.sort_by_key(|kept| kept.position);
+        }
+        let kept = if self.has(Flaw::KeepsOneSnapshot) { 1 } else { 2 };
+        let surplus = it.snapshots.len().saturating_sub(kept);
+        it.snapshots.drain(..surplus);
+    }
+
+    fn snapshot_now(&self) -> Option<Snapshot> {
+        let it = self.locked();
+        let usable = self.usable(&it);
+        let newest =
+            if self.has(Flaw::ReturnsTheOlderSnapshot) { usable.first() } else { usable.last() };
+        newest.map(|snapshot| (*snapshot).clone())
+    }
+
+    fn usable<'a>(&self, it: &'a Storage) -> Vec<&'a Snapshot> {
+        let head = it.head();
+        let ahead = self.has(Flaw::UsesSnapshotsAhead);
+        it.snapshots.iter().filter(|kept| ahead || kept.position <= head).collect()
+    }
+
+    /// Up to where batches may leave, were it not for the last.
+    fn safe(&self, it: &Storage, upto: Position) -> Position {
+        let safe = match self.usable(it).as_slice() {
+            [.., newest] if self.has(Flaw::PrunesBeyondTheSnapshot) => newest.position,
+            [.., newest] if self.has(Flaw::PrunesTheLastBatch) && upto >= it.head() => {
+                newest.position
+            }
+            [one] if self.has(Flaw::PrunesWithOneSnapshot) => one.position,
+            [older, _] => older.position,
+            _ => Position(0),
+        };
+        if self.has(Flaw::PrunesMoreThanAsked) { safe } else { safe.min(upto) }
+    }
+
+    fn prune_now(&self, upto: Position) -> Position {
+        let mut it = self.locked();
+        let safe = self.safe(&it, upto);
+        let early = self.has(Flaw::PrunesStartedBatches);
+        let goes = |batch: &Stored| batch.position <= safe || early && batch.after() < safe;
+        let most =
+            it.batches.len().saturating_sub(usize::from(!self.has(Flaw::PrunesTheLastBatch)));
+        let going = it.batches.iter().take(most).take_while(|batch| goes(batch)).count();
+        let last = it.batches.drain(..going).next_back();
+        if let Some(last) = last {
+            it.pruned = last.position;
+        }
+        if self.has(Flaw::AnswersWhatWasAsked) { safe } else { it.pruned }
     }
 }
 
@@ -247,10 +380,25 @@ impl Journal for Flawed {
     }
 
     fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
-        Box::pin(async move { Ok(self.tail_now(after, most)) })
+        Box::pin(async move { self.tail_now(after, most) })
     }
 
     fn head(&self) -> Promise<'_, Position> {
-        Box::pin(async move { Ok(self.locked().head()) })
+        Box::pin(async move { Ok(self.head_now()) })
+    }
+
+    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.save_now(snapshot);
+            Ok(())
+        })
+    }
+
+    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+        Box::pin(async move { Ok(self.snapshot_now()) })
+    }
+
+    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+        Box::pin(async move { Ok(self.prune_now(upto)) })
     }
 }

@@ -1,15 +1,17 @@
-//! A journal of each release reads and means the same for ever.
+//! A journal and a snapshot of each release read and mean the same for ever.
 //!
 //! A file holds batches, each as its length in four bytes (the lowest first) and what [`encode`] made of it. The text
-//! beside a `.journal` is the state that follows, the text beside `.events` is what they say. None is ever changed. A
-//! new release adds its own: with `WINDLASS_GOLDEN` set, files that are not there are written.
+//! beside a `.journal` is the state that follows, the text beside `.events` is what they say. A `.snapshot` is what
+//! [`encode_state`] made of the state that follows from the journal beside it. None is ever changed. A new release adds
+//! its own: with `WINDLASS_GOLDEN` set, files that are not there are written.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use windlass::conformance::{History, KINDS, fold, history, kind, specimens};
-use windlass::journal::{Recorded, decode, encode};
+use windlass::core::engine::{Config, Engine};
+use windlass::journal::{Recorded, decode, decode_state, encode, encode_state};
 
 #[test]
 fn the_journal_of_0_1_gives_the_state_that_it_gave_then() {
@@ -17,11 +19,23 @@ fn the_journal_of_0_1_gives_the_state_that_it_gave_then() {
     let batches = read("0.1.journal");
     let found: BTreeSet<_> = batches.iter().flatten().map(|it| kind(&it.event)).collect();
     // Those that there were when it was written.
-    assert_eq!(found.len(), 21, "{found:?}");
+    assert_eq!(found.len(), 22, "{found:?}");
     let engine = fold(batches.iter().map(Vec::as_slice)).expect("it was a real history");
     let state = fs::read_to_string(path("0.1.txt")).expect("the text is beside the journal");
     assert_eq!(engine.snapshot(), state);
     assert_eq!(engine.check(), []);
+}
+
+/// Who begins with the snapshot has the state of who folds the journal, to the last detail, and goes on alike.
+#[test]
+fn the_snapshot_of_0_1_is_the_state_of_its_journal() {
+    write_if_wanted("0.1");
+    let snapshot = read_state("0.1.snapshot");
+    let batches = read("0.1.journal");
+    let folded = fold(batches.iter().map(Vec::as_slice)).expect("it was a real history");
+    assert_eq!(snapshot.details(), folded.details());
+    assert_eq!(snapshot.check(), []);
+    assert_eq!(snapshot.next_deadline(), folded.next_deadline());
 }
 
 /// The history cannot have everything that an event can say; the specimens do.
@@ -40,6 +54,9 @@ fn the_events_of_0_1_say_what_they_said_then() {
 /// release: older bytes must be read for ever, but not written.
 #[test]
 fn the_bytes_have_not_changed_since() {
+    let bytes = fs::read(path("0.1.snapshot")).expect("it is committed");
+    let again = encode_state(&read_state("0.1.snapshot"));
+    assert!(bytes == again, "the same state is written as other bytes than before");
     for name in ["0.1.journal", "0.1.events"] {
         let bytes = fs::read(path(name)).expect("it is committed");
         let again: Vec<u8> = read(name).iter().flat_map(|batch| framed(batch)).collect();
@@ -65,6 +82,11 @@ fn read(name: &str) -> Vec<Vec<Recorded>> {
     batches
 }
 
+fn read_state(name: &str) -> Engine {
+    let bytes = fs::read(path(name)).expect("the golden snapshot is committed");
+    decode_state(&bytes, Config::default()).expect("a state of this release can be read")
+}
+
 fn line(recorded: &Recorded) -> String {
     format!("{} {:?}\n", recorded.at, recorded.event)
 }
@@ -87,6 +109,9 @@ fn write_if_wanted(release: &str) {
     let bytes: Vec<u8> = batches.iter().flat_map(|batch| framed(batch)).collect();
     fs::create_dir_all(path("")).expect("the folder can be made");
     fs::write(journal, bytes).expect("the journal can be written");
+    let engine = fold(batches.iter().map(Vec::as_slice)).expect("it is a real history");
+    let snapshot = path(&format!("{release}.snapshot"));
+    fs::write(snapshot, encode_state(&engine)).expect("the snapshot can be written");
     fs::write(path(&format!("{release}.txt")), state).expect("the state can be written");
     let events = specimens();
     fs::write(path(&format!("{release}.events")), framed(&events)).expect("so can events");

@@ -1,8 +1,17 @@
 //! Runs the program `windlass` and reads what it prints; what the journals promise is in `conformance`.
 
+mod archives;
 mod conformance;
+mod controller;
+#[cfg(feature = "sqlite")]
+mod disks;
 mod flawed;
 mod golden;
+#[cfg(target_os = "linux")]
+mod guard;
+mod logs;
+#[cfg(feature = "sqlite")]
+mod tables;
 
 use std::process::{Command, Output, Stdio};
 

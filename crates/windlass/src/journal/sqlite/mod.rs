@@ -3,7 +3,8 @@
 //! ```text
 //!  append ──► desk (bounded) ──► writer thread: all that wait, one transaction, one fsync ──► replies
 //!  tail   ──► desk (bounded) ──► reader thread: its own read-only connection; waits for no writer
-//!  folder:    journal.db (+ -wal, -shm) │ leader.lock, locked by the process that leads
+//!  folder:    journal.db (+ -wal, -shm) │ snapshot-POSITION, two of them │ leader.lock, locked by who leads
+//!             snapshot.new, being written by who has locked snapshot.lock │ lost-snapshot-POSITION, ahead of the journal
 //! ```
 //!
 //! *Who leads* is decided by the lock on `leader.lock`, which the system takes away from a process that ends, however
@@ -11,15 +12,12 @@
 //! row in `leader`: each append compares its term with it in its own transaction, so that even two leaders (somebody
 //! deleted the lock's file) cannot both write.
 
-mod connection;
-mod desk;
-mod failure;
 mod lead_file;
-mod mount;
 mod reader;
-mod schema;
+mod snapshots;
 mod statement;
 mod store;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -1,23 +1,29 @@
 //! The thread that reads: a snapshot of what is durable for each request.
 
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, Row};
 use windlass_core::id::Term;
 
-use super::desk::{Answer, tell};
-use super::{failure, statement};
-use crate::journal::{BatchId, JournalError, Position, Recorded, Stored, decode};
+use super::{snapshots, statement};
+use crate::journal::{BatchId, Position, Recorded, Snapshot, Stored, decode};
+use crate::store::StoreError;
+use crate::store::sqlite::desk::{Answer, tell};
+use crate::store::sqlite::failure;
 
 #[derive(Debug)]
 pub(super) enum Request {
     Tail { after: Position, most: usize, answer: Answer<Vec<Stored>> },
     Head { answer: Answer<Position> },
+    Save { snapshot: Snapshot, answer: Answer<()> },
+    Snapshot { answer: Answer<Option<Snapshot>> },
 }
 
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) connection: Connection,
+    pub(super) folder: PathBuf,
     pub(super) place: String,
 }
 
@@ -29,17 +35,36 @@ impl Reader {
             match request {
                 Request::Tail { after, most, answer } => tell(answer, self.tail(after, most)),
                 Request::Head { answer } => tell(answer, self.head()),
+                Request::Save { snapshot, answer } => tell(answer, self.save(&snapshot)),
+                Request::Snapshot { answer } => tell(answer, self.snapshot()),
             }
         }
     }
 
-    fn head(&self) -> Result<Position, JournalError> {
+    fn head(&self) -> Result<Position, StoreError> {
         head(&self.connection).map_err(|error| failure::of_sqlite(&self.place, &error))
     }
 
-    fn tail(&self, after: Position, most: usize) -> Result<Vec<Stored>, JournalError> {
+    fn save(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        snapshots::save(&self.folder, snapshot).map_err(|error| failure::of_io(&self.place, &error))
+    }
+
+    fn snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
+        let io = |error| failure::of_io(&self.place, &error);
+        // Before the head: one that is saved meanwhile must not pass for one that is ahead of it.
+        let kept = snapshots::kept(&self.folder).map_err(io)?;
+        snapshots::newest(&kept, self.head()?).map_err(io)
+    }
+
+    fn tail(&self, after: Position, most: usize) -> Result<Vec<Stored>, StoreError> {
         let sqlite = |error| failure::of_sqlite(&self.place, &error);
-        let mut statement = self.connection.prepare_cached(statement::TAIL).map_err(sqlite)?;
+        // In one transaction: what leaves in between would pass for missing.
+        let transaction = self.connection.unchecked_transaction().map_err(sqlite)?;
+        let mut statement = transaction.prepare_cached(statement::TAIL).map_err(sqlite)?;
+        let pruned = pruned(&transaction).map_err(sqlite)?;
+        if after < pruned {
+            return Err(StoreError::Pruned { upto: pruned });
+        }
         let mut rows = statement.query([to_sql(after.0)]).map_err(sqlite)?;
         let mut batches: Vec<Stored> = Vec::new();
         let mut events = 0;
@@ -56,7 +81,7 @@ impl Reader {
     }
 
     /// A batch, if it follows what was read before it: a lost row must not pass for a short journal.
-    fn batch(&self, row: &Row<'_>, seen: Position) -> Result<Stored, JournalError> {
+    fn batch(&self, row: &Row<'_>, seen: Position) -> Result<Stored, StoreError> {
         let key = Key::of(row).map_err(|error| failure::of_sqlite(&self.place, &error))?;
         let (first, last) = (key.first, key.position);
         if first > seen.0 + 1 {
@@ -101,6 +126,12 @@ impl Key {
             batch: BatchId(number("batch")?),
         })
     }
+}
+
+/// Up to where events have left.
+pub(super) fn pruned(connection: &Connection) -> rusqlite::Result<Position> {
+    let mut statement = connection.prepare_cached(statement::PRUNED)?;
+    statement.query_row((), |row| row.get::<_, i64>(0)).map(|upto| Position(upto.cast_unsigned()))
 }
 
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<Position> {

@@ -17,6 +17,22 @@ pub(super) const TAIL: &str = "
 pub(super) const WRITE_BATCH: &str = "
     INSERT INTO journal (position, first, term, batch, events) VALUES (?1, ?2, ?3, ?4, ?5)";
 
+/// Up to where events have left.
+pub(super) const PRUNED: &str = "SELECT upto FROM pruned WHERE id = 1";
+
+/// The last of the oldest batches that end at a position or before; never the last of all.
+pub(super) const LAST_TO_PRUNE: &str = "
+    SELECT max(position) FROM (
+        SELECT position FROM journal
+        WHERE position <= ?1 AND position < (SELECT max(position) FROM journal)
+        ORDER BY position LIMIT ?2)";
+
+/// Lets batches go.
+pub(super) const PRUNE: &str = "DELETE FROM journal WHERE position <= ?1";
+
+/// Notes up to where they went.
+pub(super) const NOTE_PRUNED: &str = "UPDATE pruned SET upto = ?1 WHERE id = 1";
+
 /// Who leads, or did last.
 pub(super) const LEADER: &str = "SELECT term, node, pid, address FROM leader WHERE id = 1";
 
@@ -30,4 +46,15 @@ pub(super) const TAKE_TERM: &str = "
 
 /// All of them, for the test that prepares each.
 #[cfg(test)]
-pub(super) const ALL: [&str; 6] = [HEAD, NEXT_BATCH, TAIL, WRITE_BATCH, LEADER, TAKE_TERM];
+pub(super) const ALL: [&str; 10] = [
+    HEAD,
+    NEXT_BATCH,
+    TAIL,
+    WRITE_BATCH,
+    PRUNED,
+    LAST_TO_PRUNE,
+    PRUNE,
+    NOTE_PRUNED,
+    LEADER,
+    TAKE_TERM,
+];

@@ -1,17 +1,16 @@
 //! A folder with a journal in it, opened.
 
 use std::path::Path;
-use std::{fs, io};
 
 use windlass_core::id::Term;
 
-use super::desk::Desk;
 use super::reader::{self, Reader};
+use super::tables::TABLES;
 use super::writer::{self, Batch, Writer};
-use super::{connection, failure, mount};
-use crate::journal::{
-    Append, Campaign, Candidate, Journal, JournalError, Now, Position, Promise, Stored,
-};
+use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
+use crate::store::sqlite::desk::{Answer, Desk};
+use crate::store::sqlite::{connection, failure, mount};
+use crate::store::{Now, Promise, StoreError, folder};
 
 const FILE: &str = "journal.db";
 
@@ -32,12 +31,12 @@ pub struct SqliteJournal {
 impl SqliteJournal {
     /// Opens the journal in a folder, and makes both if there are none. Any number of processes may have it open; one
     /// of them leads.
-    pub fn open(folder: impl AsRef<Path>, now: Now) -> Result<Self, JournalError> {
+    pub fn open(folder: impl AsRef<Path>, now: Now) -> Result<Self, StoreError> {
         let folder = folder.as_ref();
         let file = folder.join(FILE);
         let place = file.display().to_string();
-        make_folder(folder).map_err(|error| failure::of_io(&place, &error))?;
-        let connection = connection::to_write(&file, &place)?;
+        folder::make(folder).map_err(|error| failure::of_io(&place, &error))?;
+        let connection = connection::to_write(&file, &place, &TABLES)?;
         let reader = start_reader(&file, &place)?;
         let writer =
             Writer { connection, folder: folder.to_owned(), place: place.clone(), now, lead: None };
@@ -48,10 +47,11 @@ impl SqliteJournal {
 
     /// Opens the journal in a folder for reading, in any process, while another one writes. It can neither lead nor
     /// append.
-    pub fn read(folder: impl AsRef<Path>) -> Result<Self, JournalError> {
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let file = folder.as_ref().join(FILE);
         let place = file.display().to_string();
-        if !file.exists() {
+        // Who may not look into its folder is told so, and not that there is nothing in it.
+        if !file.try_exists().map_err(|error| failure::of_io(&place, &error))? {
             return Err(failure::unusable(&place, "there is none: nobody has led here yet"));
         }
         let reader = start_reader(&file, &place)?;
@@ -67,11 +67,15 @@ impl SqliteJournal {
     /// Hands a request to the writer.
     fn ask<T: Send + 'static>(
         &self,
-        request: impl FnOnce(super::desk::Answer<T>) -> writer::Request,
+        request: impl FnOnce(Answer<T>) -> writer::Request,
     ) -> Promise<'_, T> {
-        if let Some(writer) = &self.writer {
-            return writer.ask(request);
+        match &self.writer {
+            Some(writer) => writer.ask(request),
+            None => self.refuse(),
         }
+    }
+
+    fn refuse<T: Send + 'static>(&self) -> Promise<'_, T> {
         let reason = "it was opened for reading only; who wants to lead or write opens it to write";
         Box::pin(async move { Err(failure::unusable(&self.place, reason)) })
     }
@@ -101,36 +105,26 @@ impl Journal for SqliteJournal {
     fn head(&self) -> Promise<'_, Position> {
         self.reader.ask(|answer| reader::Request::Head { answer })
     }
-}
 
-fn start_reader(file: &Path, place: &str) -> Result<Desk<reader::Request>, JournalError> {
-    let reader = Reader { connection: connection::to_read(file, place)?, place: place.to_owned() };
-    Desk::start("journal-reader", place, |requests| reader.run(requests))
-}
-
-/// Makes the folder and those above it, durably: SQLite syncs its files and their folder, but nothing above.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.as_os_str().is_empty() || folder.is_dir() {
-        return Ok(());
-    }
-    let above = folder.parent().unwrap_or(Path::new(""));
-    make_folder(above)?;
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => {
-            Err(error)
+    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+        if self.writer.is_none() {
+            return self.refuse();
         }
-        _ => sync_folder(above),
+        self.reader.ask(|answer| reader::Request::Save { snapshot, answer })
+    }
+
+    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+        self.reader.ask(|answer| reader::Request::Snapshot { answer })
+    }
+
+    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+        self.ask(|answer| writer::Request::Prune { upto, answer })
     }
 }
 
-#[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    fs::File::open(here)?.sync_all()
-}
-
-/// Elsewhere a folder cannot be opened to be synced.
-#[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
+fn start_reader(file: &Path, place: &str) -> Result<Desk<reader::Request>, StoreError> {
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let connection = connection::to_read(file, place, &TABLES)?;
+    let reader = Reader { connection, folder, place: place.to_owned() };
+    Desk::start("journal-reader", place, |requests| reader.run(requests))
 }

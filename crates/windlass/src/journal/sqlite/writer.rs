@@ -12,13 +12,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use windlass_core::id::Term;
 use windlass_core::time::Time;
 
-use super::desk::{Answer, WAITING_MAX, tell};
 use super::lead_file::LeadFile;
-use super::reader::{Key, head, to_sql};
-use super::{failure, statement};
-use crate::journal::{
-    Append, BatchId, Campaign, Candidate, JournalError, Leadership, Now, Position, encode,
-};
+use super::reader::{Key, head, pruned, to_sql};
+use super::{snapshots, statement};
+use crate::journal::{Append, BatchId, Campaign, Candidate, Leadership, Position, encode};
+use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
+use crate::store::sqlite::failure;
+use crate::store::{Now, StoreError};
 
 #[derive(Debug)]
 pub(super) enum Request {
@@ -26,7 +26,11 @@ pub(super) enum Request {
     Renew { term: Term, answer: Answer<()> },
     Resign { term: Term, answer: Answer<()> },
     Append { batch: Batch, answer: Answer<Position> },
+    Prune { upto: Position, answer: Answer<Position> },
 }
+
+/// How many batches go in one transaction: no commit waits longer for it than for another batch.
+const PRUNED_AT_ONCE: i64 = 256;
 
 /// A batch in the bytes that are written: its caller encodes it, so that the writer has only SQLite to wait for.
 #[derive(Debug)]
@@ -102,6 +106,7 @@ impl Writer {
         match request {
             Request::Append { batch, answer } => group.push((batch, answer)),
             Request::Campaign { candidate, answer } => tell(answer, self.campaign(&candidate)),
+            Request::Prune { upto, answer } => tell(answer, self.prune(upto)),
             Request::Renew { term, answer } => tell(answer, self.renew(term)),
             Request::Resign { term, answer } => {
                 self.resign(term);
@@ -122,10 +127,7 @@ impl Writer {
         }
     }
 
-    fn commit(
-        &mut self,
-        group: &Group,
-    ) -> Result<Vec<Result<Position, JournalError>>, JournalError> {
+    fn commit(&mut self, group: &Group) -> Result<Vec<Result<Position, StoreError>>, StoreError> {
         let won = self.lead.as_ref().map(|lead| lead.term);
         self.transaction(|transaction| {
             let current = leader(transaction)?.map_or(Term(0), |leader| leader.term);
@@ -136,7 +138,7 @@ impl Writer {
                 verdicts.push(if leads {
                     append(transaction, batch, &mut head)?
                 } else {
-                    Err(JournalError::Stale { term: batch.term, current })
+                    Err(StoreError::Stale { term: batch.term, current })
                 });
             }
             Ok(verdicts)
@@ -145,7 +147,7 @@ impl Writer {
 
     /// The lock on the file decides, and it is asked for inside the transaction that takes the term: whoever finds it
     /// taken there finds the name of who has it, too.
-    fn campaign(&mut self, candidate: &Candidate) -> Result<Campaign, JournalError> {
+    fn campaign(&mut self, candidate: &Candidate) -> Result<Campaign, StoreError> {
         if let Some(lead) = &self.lead
             && self.current()? != lead.term
         {
@@ -158,8 +160,14 @@ impl Writer {
                 Ok(None) => Asked::Taken(leader(transaction)?),
                 Err(error) => Asked::Failed(error),
                 Ok(Some(lock)) => {
-                    let term = take_term(transaction, candidate, now)?;
-                    Asked::Won(Lead { term, _lock: lock }, head(transaction)?)
+                    let head = head(transaction)?;
+                    match snapshots::set_aside(&folder, head) {
+                        Ok(()) => {
+                            let term = take_term(transaction, candidate, now)?;
+                            Asked::Won(Lead { term, _lock: lock }, head)
+                        }
+                        Err(error) => Asked::Failed(error),
+                    }
                 }
             })
         })?;
@@ -167,7 +175,7 @@ impl Writer {
             Asked::Won(lead, head) => {
                 let term = lead.term;
                 self.lead = Some(lead);
-                Ok(Campaign::Won(Leadership { term, head, now, generation: 0, expires: false }))
+                Ok(Campaign::Won(Leadership { term, head, now, generation: 0, lasts: None }))
             }
             Asked::Taken(Some(Leader { node, pid, address, .. })) => {
                 Ok(Campaign::LedBy { node, pid, address })
@@ -180,17 +188,34 @@ impl Writer {
         }
     }
 
-    fn renew(&self, term: Term) -> Result<(), JournalError> {
+    /// Lets the oldest batches go, a bounded number of them: who wants more asks again.
+    fn prune(&mut self, upto: Position) -> Result<Position, StoreError> {
+        let head = head(&self.connection).map_err(|error| self.failure(&error))?;
+        let safe = snapshots::safe(&self.folder, head);
+        let safe = safe.map_err(|error| failure::of_io(&self.place, &error))?;
+        let upto = to_sql(upto.min(safe).0);
+        self.transaction(|transaction| {
+            let mut last = transaction.prepare_cached(statement::LAST_TO_PRUNE)?;
+            let last: Option<i64> = last.query_row((upto, PRUNED_AT_ONCE), |row| row.get(0))?;
+            if let Some(last) = last {
+                transaction.prepare_cached(statement::PRUNE)?.execute([last])?;
+                transaction.prepare_cached(statement::NOTE_PRUNED)?.execute([last])?;
+            }
+            pruned(transaction)
+        })
+    }
+
+    fn renew(&self, term: Term) -> Result<(), StoreError> {
         let current = self.current()?;
         let won = self.lead.as_ref().is_some_and(|lead| lead.term == term);
-        if won && term == current { Ok(()) } else { Err(JournalError::Stale { term, current }) }
+        if won && term == current { Ok(()) } else { Err(StoreError::Stale { term, current }) }
     }
 
     fn resign(&mut self, term: Term) {
         drop(self.lead.take_if(|lead| lead.term == term));
     }
 
-    fn current(&self) -> Result<Term, JournalError> {
+    fn current(&self) -> Result<Term, StoreError> {
         let row = leader(&self.connection).map_err(|error| self.failure(&error))?;
         Ok(row.map_or(Term(0), |leader| leader.term))
     }
@@ -199,11 +224,11 @@ impl Writer {
     fn transaction<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, JournalError> {
+    ) -> Result<T, StoreError> {
         transact(&mut self.connection, work).map_err(|error| self.failure(&error))
     }
 
-    fn failure(&self, error: &rusqlite::Error) -> JournalError {
+    fn failure(&self, error: &rusqlite::Error) -> StoreError {
         failure::of_sqlite(&self.place, error)
     }
 
@@ -235,9 +260,9 @@ fn append(
     transaction: &Transaction<'_>,
     batch: &Batch,
     head: &mut Position,
-) -> rusqlite::Result<Result<Position, JournalError>> {
+) -> rusqlite::Result<Result<Position, StoreError>> {
     if batch.after != *head {
-        let gap = JournalError::Gap { after: batch.after, head: *head };
+        let gap = StoreError::Gap { after: batch.after, head: *head };
         return Ok(is_there(transaction, batch)?.then_some(batch.position).ok_or(gap));
     }
     transaction.prepare_cached(statement::WRITE_BATCH)?.execute(params![

@@ -8,6 +8,14 @@ CREATE TABLE journal (
     events   BLOB NOT NULL
 ) STRICT;
 
+-- Up to where events have left: they are in a snapshot, and those of runs in the archive.
+CREATE TABLE pruned (
+    id   INTEGER PRIMARY KEY CHECK (id = 1),
+    upto INTEGER NOT NULL CHECK (upto >= 0)
+) STRICT;
+
+INSERT INTO pruned (id, upto) VALUES (1, 0);
+
 -- Who leads, or did last. The term counts epochs: it only grows, and the row stays, or a term could come twice.
 CREATE TABLE leader (
     id      INTEGER PRIMARY KEY CHECK (id = 1),

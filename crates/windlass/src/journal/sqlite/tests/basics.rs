@@ -7,8 +7,11 @@ use rusqlite::Connection;
 use windlass_core::id::Term;
 
 use super::crew::{batch, campaign, everything, folder, open, put, wait, win};
-use crate::journal::sqlite::{mount, schema, statement};
-use crate::journal::{Campaign, Journal, JournalError, Position, SqliteJournal};
+use crate::journal::sqlite::statement;
+use crate::journal::sqlite::tables::TABLES;
+use crate::journal::{Campaign, Journal, Position, Snapshot, SqliteJournal};
+use crate::store::StoreError;
+use crate::store::sqlite::mount;
 
 #[test]
 fn everything_is_there_when_it_is_opened_again() {
@@ -56,11 +59,11 @@ fn a_migration_that_fails_leaves_nothing() {
     drop(open(folder.path()));
     let mut connection = Connection::open(folder.path().join("journal.db")).unwrap();
     let broken = "CREATE TABLE half (a); CREATE TABLE half (a);";
-    assert!(schema::apply(&mut connection, 2, broken).is_err());
-    assert_eq!(schema::check(&connection, "here"), Ok(1));
+    assert!(TABLES.apply(&mut connection, 2, broken).is_err());
+    assert_eq!(TABLES.check(&connection, "here"), Ok(1));
     connection.prepare("SELECT a FROM half").expect_err("the first half was rolled back");
     // One that another process applied meanwhile is not applied twice.
-    assert_eq!(schema::apply(&mut connection, 1, schema::MIGRATIONS[0]), Ok(()));
+    assert_eq!(TABLES.apply(&mut connection, 1, TABLES.migrations[0]), Ok(()));
 }
 
 #[test]
@@ -74,8 +77,8 @@ fn appends_that_wait_are_judged_one_by_one() {
     let answers = promises.map(wait);
     let expected = [
         Ok(Position(2)),
-        Err(JournalError::Stale { term: stale, current: term }),
-        Err(JournalError::Gap { after: Position(9), head: Position(2) }),
+        Err(StoreError::Stale { term: stale, current: term }),
+        Err(StoreError::Gap { after: Position(9), head: Position(2) }),
         Ok(Position(5)),
         Ok(Position(2)),
     ];
@@ -104,7 +107,7 @@ fn one_of_two_leads_and_the_other_is_told_who() {
     assert_eq!(campaign(&rival, "beta"), Ok(led.clone()));
     assert_eq!(campaign(&journal, "alpha"), Ok(led), "also to itself");
     assert_eq!(wait(journal.resign(term)), Ok(()));
-    let stale = JournalError::Stale { term, current: term };
+    let stale = StoreError::Stale { term, current: term };
     assert_eq!(wait(journal.append(batch(term, 0, 1))), Err(stale));
     assert!(win(&rival).term > term);
 }
@@ -117,7 +120,7 @@ fn two_with_the_lock_cannot_both_write() {
     put(&journal, old, 0, 1);
     fs::remove_file(folder.path().join("leader.lock")).unwrap();
     let new = win(&rival).term;
-    let stale = JournalError::Stale { term: old, current: new };
+    let stale = StoreError::Stale { term: old, current: new };
     assert_eq!(wait(journal.append(batch(old, 1, 1))), Err(stale.clone()));
     assert_eq!(wait(journal.renew(old)), Err(stale));
     put(&rival, new, 1, 1);
@@ -161,12 +164,16 @@ fn a_reader_can_neither_lead_nor_write() {
     let folder = folder();
     drop(open(folder.path()));
     let reader = SqliteJournal::read(folder.path()).unwrap();
-    let refused = |error: JournalError| {
-        assert!(matches!(error, JournalError::Unusable { .. }), "{error:?}");
+    let refused = |error: StoreError| {
+        assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
         assert!(error.to_string().contains("reading only"), "{error}");
     };
     refused(campaign(&reader, "beta").unwrap_err());
     refused(wait(reader.append(batch(Term(1), 0, 1))).unwrap_err());
+    let state = vec![7];
+    refused(wait(reader.save(Snapshot { position: Position(0), state })).unwrap_err());
+    refused(wait(reader.prune(Position(0))).unwrap_err());
+    assert_eq!(wait(reader.snapshot()), Ok(None));
     assert_eq!(wait(reader.head()), Ok(Position(0)));
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::io::{BufRead, BufReader, Lines};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
@@ -16,9 +16,10 @@ use windlass_core::id::{Term, WorkerId};
 use windlass_core::time::Time;
 
 use crate::journal::{
-    Append, BatchId, Campaign, Candidate, Journal, JournalError, Leadership, Position, Recorded,
-    SqliteJournal, Stored,
+    Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, SqliteJournal,
+    Stored,
 };
+use crate::store::StoreError;
 
 /// Tells a process that was started by a test what to be; see `processes::child`.
 pub(super) const ROLE: &str = "WINDLASS_TEST_ROLE";
@@ -38,7 +39,7 @@ pub(super) fn open(folder: &Path) -> SqliteJournal {
 }
 
 /// What somebody who cannot open it is told.
-pub(super) fn refused(opened: Result<SqliteJournal, JournalError>) -> JournalError {
+pub(super) fn refused(opened: Result<SqliteJournal, StoreError>) -> StoreError {
     opened.map(drop).expect_err("it cannot be opened")
 }
 
@@ -60,7 +61,7 @@ pub(super) fn wait<F: Future>(promise: F) -> F::Output {
     }
 }
 
-pub(super) fn campaign(journal: &SqliteJournal, node: &str) -> Result<Campaign, JournalError> {
+pub(super) fn campaign(journal: &SqliteJournal, node: &str) -> Result<Campaign, StoreError> {
     let candidate = Candidate { node: node.to_owned(), address: Some(format!("{node}:1")) };
     wait(journal.campaign(candidate))
 }
@@ -108,8 +109,24 @@ pub(super) fn everything(journal: &SqliteJournal) -> Vec<Stored> {
     batches
 }
 
-pub(super) fn is_damaged<T: Debug>(answer: &Result<T, JournalError>) {
-    assert!(matches!(answer, Err(JournalError::Damaged { .. })), "{answer:?}");
+pub(super) fn is_damaged<T: Debug>(answer: &Result<T, StoreError>) {
+    assert!(matches!(answer, Err(StoreError::Damaged { .. })), "{answer:?}");
+}
+
+/// In one write, with an end: half a line is not taken for a whole one. The harness prints to the same line.
+pub(super) fn say(word: &str, number: u64) {
+    say_line(&format!("{word} {number}."));
+}
+
+pub(super) fn say_line(line: &str) {
+    let mut out = io::stdout().lock();
+    out.write_all(format!("\n{line}\n").as_bytes()).expect("the test that asked listens");
+    out.flush().expect("the test that asked listens");
+}
+
+/// This test executable.
+pub(super) fn executable() -> PathBuf {
+    std::env::current_exe().expect("a test knows its own executable")
 }
 
 /// A process beside this one, ended with the test.
@@ -121,8 +138,11 @@ pub(super) struct Mate {
 impl Mate {
     /// Starts this test executable again, as what `role` says.
     pub(super) fn start(role: &str, folder: &Path) -> Self {
-        let program = std::env::current_exe().expect("a test knows its own executable");
-        let mut command = Command::new(program);
+        Self::start_by(Command::new(executable()), role, folder)
+    }
+
+    /// Starts it by a command that needs its arguments only.
+    pub(super) fn start_by(mut command: Command, role: &str, folder: &Path) -> Self {
         command.args(["--exact", "journal::sqlite::tests::processes::child", "--nocapture"]);
         command.env(ROLE, role).env(FOLDER, folder).stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the executable starts");
@@ -137,6 +157,12 @@ impl Mate {
             // Its last line may be cut short: what was not said to its end was not said.
             number.strip_suffix('.')?.trim().parse().ok()
         })
+    }
+
+    /// The rest of the next line that begins with this word.
+    pub(super) fn reads(&mut self, word: &str) -> Option<String> {
+        let mut lines = self.says.by_ref().map_while(Result::ok);
+        lines.find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()))
     }
 
     pub(super) fn kill(&mut self) {

@@ -1,8 +1,4 @@
-//! Folders that cannot be written, and disks without room.
-//!
-//! A folder that belongs to another user is not here: tests may run as root, whom permission bits do not bind, and
-//! giving root up for one test of a process is not possible without unsafe code. A read-only mount binds root too and
-//! takes the same way through the code.
+//! Places that cannot hold a journal, disks that are read-only, and disks without room.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +7,8 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::crew::{batch, everything, folder, now, open, put, refused, wait, win};
-use crate::journal::{Journal, JournalError, SqliteJournal};
+use crate::journal::{Journal, Position, Snapshot, SqliteJournal};
+use crate::store::StoreError;
 
 /// A file system of its own, as large as a test wants it.
 struct Disk(TempDir);
@@ -53,8 +50,8 @@ impl Drop for Disk {
     }
 }
 
-fn is_unusable(error: &JournalError) {
-    assert!(matches!(error, JournalError::Unusable { .. }), "{error:?}");
+fn is_unusable(error: &StoreError) {
+    assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
     assert!(!error.is_retryable());
 }
 
@@ -106,7 +103,7 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
         let promises = promises.map(|append| journal.append(append));
         let mut full = 0;
         for answer in promises.map(wait) {
-            full += usize::from(matches!(answer, Err(JournalError::Full { .. })));
+            full += usize::from(matches!(answer, Err(StoreError::Full { .. })));
             assert!(answer.is_err() || answer.is_ok_and(|position| position.0 == 10));
         }
         assert!(full >= 2, "both large batches are refused");
@@ -117,6 +114,23 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
     let written = everything(&journal);
     drop(journal);
     assert_eq!(everything(&open(disk.path())), written);
+}
+
+#[test]
+fn a_full_disk_keeps_no_half_of_a_snapshot() {
+    let Some(disk) = Disk::mount("4m") else { return };
+    let journal = open(disk.path());
+    put(&journal, win(&journal).term, 0, 10);
+    let snapshot = |position| Snapshot { position: Position(position), state: vec![7; 1 << 20] };
+    assert_eq!(wait(journal.save(snapshot(4))), Ok(()));
+    disk.fill();
+    let saved = wait(journal.save(snapshot(8)));
+    assert!(matches!(saved, Err(StoreError::Full { .. })), "{saved:?}");
+    assert!(!disk.path().join("snapshot.new").exists(), "there is little room as it is");
+    assert!(wait(journal.snapshot()) == Ok(Some(snapshot(4))), "the one before is there");
+    disk.make_room();
+    assert_eq!(wait(journal.save(snapshot(8))), Ok(()));
+    assert!(wait(journal.snapshot()) == Ok(Some(snapshot(8))));
 }
 
 #[test]
@@ -138,7 +152,7 @@ fn a_campaign_without_room_leaves_the_lock_free() {
     assert_eq!(wait(journal.resign(term)), Ok(()));
     disk.fill();
     let error = super::crew::campaign(&journal, "alpha");
-    assert!(matches!(error, Err(JournalError::Full { .. })), "{error:?}");
+    assert!(matches!(error, Err(StoreError::Full { .. })), "{error:?}");
     disk.make_room();
     assert!(win(&rival).term > term);
 }

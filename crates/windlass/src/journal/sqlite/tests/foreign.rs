@@ -5,7 +5,8 @@ use std::fs;
 use rusqlite::Connection;
 
 use super::crew::{everything, folder, is_damaged, now, open, put, refused, wait, win};
-use crate::journal::{Journal, JournalError, Position, SqliteJournal};
+use crate::journal::{Journal, Position, SqliteJournal};
+use crate::store::StoreError;
 
 #[test]
 fn a_newer_schema_is_refused_and_not_touched() {
@@ -16,7 +17,7 @@ fn a_newer_schema_is_refused_and_not_touched() {
     let before = fs::read(&file).unwrap();
     for opened in [SqliteJournal::open(folder.path(), now), SqliteJournal::read(folder.path())] {
         let error = refused(opened);
-        assert!(matches!(error, JournalError::Newer { found: 9, known: 1, .. }), "{error:?}");
+        assert!(matches!(error, StoreError::Newer { found: 9, known: 1, .. }), "{error:?}");
     }
     assert_eq!(fs::read(&file).unwrap(), before);
 }
@@ -30,7 +31,7 @@ fn a_database_of_somebody_else_is_refused_and_not_touched() {
         Connection::open(&file).unwrap().execute_batch(sql).unwrap();
         let before = fs::read(&file).unwrap();
         let error = refused(SqliteJournal::open(folder.path(), now));
-        assert!(matches!(error, JournalError::Unusable { .. }), "{sql}: {error:?}");
+        assert!(matches!(error, StoreError::Unusable { .. }), "{sql}: {error:?}");
         assert!(error.to_string().contains("another application"), "{error}");
         assert_eq!(fs::read(&file).unwrap(), before, "{sql}");
     }

@@ -8,17 +8,19 @@ use tokio::sync::oneshot;
 use windlass_core::id::Term;
 
 use super::crew::{batch, everything, folder, now, open, put, wait, win};
-use crate::journal::sqlite::connection;
-use crate::journal::sqlite::desk::WAITING_MAX;
+use crate::journal::sqlite::tables::TABLES;
 use crate::journal::sqlite::writer::{Batch, Request, Writer};
-use crate::journal::{Append, Candidate, Journal, JournalError, Position};
+use crate::journal::{Append, Candidate, Journal, Position};
+use crate::store::StoreError;
+use crate::store::sqlite::connection;
+use crate::store::sqlite::desk::WAITING_MAX;
 
 /// What a writer answers that finds a campaign and all of these waiting when it begins.
 fn at_once<const N: usize>(
     folder: &Path,
     appends: [Append; N],
-) -> [Result<Position, JournalError>; N] {
-    let connection = connection::to_write(&folder.join("journal.db"), "here").unwrap();
+) -> [Result<Position, StoreError>; N] {
+    let connection = connection::to_write(&folder.join("journal.db"), "here", &TABLES).unwrap();
     let (desk, requests) = sync_channel(WAITING_MAX);
     let candidate = Candidate { node: "alpha".to_owned(), address: None };
     desk.send(Request::Campaign { candidate, answer: oneshot::channel().0 }).unwrap();
@@ -52,7 +54,7 @@ fn a_failure_in_a_group_undoes_the_group_and_everybody_is_told() {
     let [first, second, third] =
         at_once(folder.path(), appends.map(|append| Append { term: Term(3), ..append }));
     assert_eq!((first, second), (Ok(Position(1)), Ok(Position(3))));
-    assert_eq!(third, Err(JournalError::Gap { after: Position(7), head: Position(3) }));
+    assert_eq!(third, Err(StoreError::Gap { after: Position(7), head: Position(3) }));
     assert_eq!(everything(&open(folder.path())).len(), 2);
 }
 

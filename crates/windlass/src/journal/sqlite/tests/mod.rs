@@ -5,4 +5,9 @@ mod crew;
 mod faults;
 mod foreign;
 mod groups;
+#[cfg(unix)]
+mod owners;
 mod processes;
+mod snapshots;
+#[cfg(target_os = "linux")]
+mod syncs;

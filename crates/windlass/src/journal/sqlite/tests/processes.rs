@@ -1,11 +1,16 @@
 //! Other processes: one that leads, and one that is killed while it writes.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use windlass_core::id::Term;
 
-use super::crew::{FOLDER, Mate, ROLE, batch, campaign, everything, folder, open, wait, win};
+use super::crew::{FOLDER, Mate, ROLE, batch, campaign, everything, folder, open, say, wait, win};
+#[cfg(unix)]
+use super::owners;
+use super::snapshots;
+#[cfg(target_os = "linux")]
+use super::syncs;
 use crate::journal::{Campaign, Journal};
 
 /// What the tests below start this executable as; by itself it is nothing.
@@ -13,9 +18,18 @@ use crate::journal::{Campaign, Journal};
 #[expect(clippy::disallowed_methods, reason = "the test that starts this process set them")]
 fn child() {
     let (Ok(role), Ok(folder)) = (std::env::var(ROLE), std::env::var(FOLDER)) else { return };
+    let folder = Path::new(&folder);
     match role.as_str() {
-        "lead" => lead(Path::new(&folder)),
-        "write" => write(Path::new(&folder)),
+        "lead" => lead(folder),
+        "write" => write(folder),
+        "save" => snapshots::save_for_ever(folder),
+        "work here" => snapshots::work_in_the_working_folder(folder),
+        #[cfg(unix)]
+        "try" => owners::try_everything(folder),
+        #[cfg(target_os = "linux")]
+        "sync" => syncs::append_and_save(folder),
+        #[cfg(target_os = "linux")]
+        "sync carelessly" => syncs::append_carelessly(folder),
         other => panic!("no role `{other}`"),
     }
 }
@@ -43,13 +57,6 @@ fn write(folder: &Path) {
             say("acked", wait(promise).expect("nobody else leads").0);
         }
     }
-}
-
-/// In one write, with an end: half a line is not taken for a whole one. The harness prints to the same line.
-fn say(word: &str, number: u64) {
-    let mut out = io::stdout().lock();
-    out.write_all(format!("\n{word} {number}.\n").as_bytes()).expect("the test that asked listens");
-    out.flush().expect("the test that asked listens");
 }
 
 #[test]

@@ -9,23 +9,23 @@ use std::thread::{Builder, JoinHandle};
 use tokio::sync::oneshot;
 
 use super::failure;
-use crate::journal::{JournalError, Promise};
+use crate::store::{Promise, StoreError};
 
 /// How many requests may wait. A leader has one append in flight, so this many wait only where a disk has stopped
 /// answering; more would only make the wait longer.
-pub(super) const WAITING_MAX: usize = 256;
+pub(crate) const WAITING_MAX: usize = 256;
 
 /// Where a request's result goes.
-pub(super) type Answer<T> = oneshot::Sender<Result<T, JournalError>>;
+pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// Gives a result to who asked. Who has gone does not want it.
-pub(super) fn tell<T>(answer: Answer<T>, result: Result<T, JournalError>) {
+pub(crate) fn tell<T>(answer: Answer<T>, result: Result<T, StoreError>) {
     drop(answer.send(result));
 }
 
 /// A thread that serves requests until this is dropped, which waits for it.
 #[derive(Debug)]
-pub(super) struct Desk<R> {
+pub(crate) struct Desk<R> {
     place: String,
     requests: Option<SyncSender<R>>,
     thread: Option<JoinHandle<()>>,
@@ -33,11 +33,11 @@ pub(super) struct Desk<R> {
 
 impl<R: Send + 'static> Desk<R> {
     /// Starts `serve` on a thread; it returns when its requests end.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &str,
         place: &str,
         serve: impl FnOnce(Receiver<R>) + Send + 'static,
-    ) -> Result<Self, JournalError> {
+    ) -> Result<Self, StoreError> {
         let (requests, waiting) = sync_channel(WAITING_MAX);
         let thread = Builder::new().name(name.to_owned()).spawn(move || serve(waiting));
         let thread = thread.map_err(|error| failure::of_io(place, &error))?;
@@ -45,7 +45,7 @@ impl<R: Send + 'static> Desk<R> {
     }
 
     /// Hands in a request, at once.
-    pub(super) fn ask<T: Send + 'static>(
+    pub(crate) fn ask<T: Send + 'static>(
         &self,
         request: impl FnOnce(Answer<T>) -> R,
     ) -> Promise<'_, T> {
@@ -57,7 +57,7 @@ impl<R: Send + 'static> Desk<R> {
         })
     }
 
-    fn hand_in(&self, request: R) -> Result<(), JournalError> {
+    fn hand_in(&self, request: R) -> Result<(), StoreError> {
         let requests = self.requests.as_ref().expect("it is taken only by drop");
         requests.try_send(request).map_err(|refused| match refused {
             TrySendError::Full(_) => {
@@ -69,7 +69,7 @@ impl<R: Send + 'static> Desk<R> {
     }
 
     /// Only a panic ends the thread before its desk: what it did last is not known.
-    fn ended(&self) -> JournalError {
+    fn ended(&self) -> StoreError {
         failure::unavailable(&self.place, "the thread that serves it has failed: restart windlass")
     }
 }

@@ -1,19 +1,19 @@
-//! What SQLite and the file system say, in the words of a journal.
+//! What SQLite and the file system say, in the words of a store.
 
 use std::io;
 
 use rusqlite::{Error, ErrorCode};
 
-use crate::journal::JournalError;
+use crate::store::StoreError;
 
 /// What SQLite says.
-pub(super) fn of_sqlite(place: &str, error: &Error) -> JournalError {
+pub(crate) fn of_sqlite(place: &str, error: &Error) -> StoreError {
     let Some(code) = error.sqlite_error_code() else {
         // SQLite did what it was asked, and a value is not of the kind that the schema promises.
         return damaged(place, error.to_string());
     };
     match code {
-        ErrorCode::DiskFull => JournalError::Full { place: place.to_owned() },
+        ErrorCode::DiskFull => StoreError::Full { place: place.to_owned() },
         ErrorCode::ReadOnly
         | ErrorCode::CannotOpen
         | ErrorCode::PermissionDenied
@@ -32,10 +32,10 @@ pub(super) fn of_sqlite(place: &str, error: &Error) -> JournalError {
 }
 
 /// What the file system says.
-pub(super) fn of_io(place: &str, error: &io::Error) -> JournalError {
+pub(crate) fn of_io(place: &str, error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            JournalError::Full { place: place.to_owned() }
+            StoreError::Full { place: place.to_owned() }
         }
         io::ErrorKind::PermissionDenied => {
             unusable(place, format!("{error}: run windlass as its owner, or name another folder"))
@@ -50,16 +50,16 @@ pub(super) fn of_io(place: &str, error: &io::Error) -> JournalError {
     }
 }
 
-pub(super) fn unusable(place: &str, reason: impl Into<String>) -> JournalError {
-    JournalError::Unusable { place: place.to_owned(), reason: reason.into() }
+pub(crate) fn unusable(place: &str, reason: impl Into<String>) -> StoreError {
+    StoreError::Unusable { place: place.to_owned(), reason: reason.into() }
 }
 
-pub(super) fn unavailable(place: &str, reason: impl Into<String>) -> JournalError {
-    JournalError::Unavailable { place: place.to_owned(), reason: reason.into() }
+pub(crate) fn unavailable(place: &str, reason: impl Into<String>) -> StoreError {
+    StoreError::Unavailable { place: place.to_owned(), reason: reason.into() }
 }
 
-pub(super) fn damaged(place: &str, reason: impl Into<String>) -> JournalError {
-    JournalError::Damaged { place: place.to_owned(), reason: reason.into() }
+pub(crate) fn damaged(place: &str, reason: impl Into<String>) -> StoreError {
+    StoreError::Damaged { place: place.to_owned(), reason: reason.into() }
 }
 
 fn with_advice(code: ErrorCode, error: &Error) -> String {

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 
 const NETWORK: [&str; 6] = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"];
 
-/// What to tell somebody who keeps a journal there. Best effort: nothing where the system has no list of mounts.
-pub(super) fn warning(folder: &Path) -> Option<String> {
+/// What to tell somebody who keeps a store there. Best effort: nothing where the system has no list of mounts.
+pub(crate) fn warning(folder: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let folder = fs::canonicalize(folder).ok()?;
     let kind = kind_of(&mounts, &folder).filter(|kind| NETWORK.contains(kind))?;
     Some(format!(
-        "{} is on a network file system ({kind}): a second machine can damage a journal there, and \
+        "{} is on a network file system ({kind}): a second machine can damage a store there, and \
          a lost connection looks like a broken disk; keep it on a local disk, or use PostgreSQL",
         folder.display()
     ))
 }
 
 /// The kind of the file system that the folder is on: of the mount that is deepest on its path, the newest.
-pub(super) fn kind_of<'a>(mounts: &'a str, folder: &Path) -> Option<&'a str> {
+pub(crate) fn kind_of<'a>(mounts: &'a str, folder: &Path) -> Option<&'a str> {
     let mounted = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);
         let point = unescape(fields.next()?);

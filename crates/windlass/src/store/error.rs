@@ -1,12 +1,12 @@
-//! What can go wrong with a journal, told to who has to do something about it.
+//! What can go wrong with a store, told to who has to do something about it.
 
 use windlass_core::id::Term;
 
-use super::seam::Position;
+use crate::journal::Position;
 
 /// A call that did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JournalError {
+pub enum StoreError {
     /// The term has passed to another: the caller leads no more.
     #[error("{term} has passed; the journal is led under {current}")]
     Stale {
@@ -23,16 +23,22 @@ pub enum JournalError {
         /// What it would have had to follow.
         head: Position,
     },
+    /// Events were asked for that have left the journal.
+    #[error("events up to position {upto} have left the journal: begin with its snapshot")]
+    Pruned {
+        /// The last that has left.
+        upto: Position,
+    },
     /// Nothing was written because there is no room. Writing works again when there is.
     #[error(
-        "no space left for the journal {place}: free some; nothing is lost, and it goes on by itself"
+        "no space left for the store {place}: free some; nothing is lost, and it goes on by itself"
     )]
     Full {
         /// Where it is.
         place: String,
     },
     /// The store did not answer, or answered with an error. Whether the call took effect is not known.
-    #[error("the journal {place} does not answer: {reason}")]
+    #[error("the store {place} does not answer: {reason}")]
     Unavailable {
         /// Where it is.
         place: String,
@@ -41,7 +47,7 @@ pub enum JournalError {
     },
     /// What is stored cannot be read.
     #[error(
-        "the journal {place} is damaged: {reason}; restore it from a backup, or move it away to begin anew"
+        "the store {place} is damaged: {reason}; restore it from a backup, or move it away to begin anew"
     )]
     Damaged {
         /// Where it is.
@@ -51,7 +57,7 @@ pub enum JournalError {
     },
     /// A newer windlass wrote it.
     #[error(
-        "the journal {place} was written by a newer windlass (schema {found}, this one knows {known}): upgrade"
+        "the store {place} was written by a newer windlass (schema {found}, this one knows {known}): upgrade"
     )]
     Newer {
         /// Where it is.
@@ -62,7 +68,7 @@ pub enum JournalError {
         known: u32,
     },
     /// It cannot be opened as things are: permissions, a missing folder, not a journal.
-    #[error("the journal {place} cannot be opened: {reason}")]
+    #[error("the store {place} cannot be opened: {reason}")]
     Unusable {
         /// Where it is.
         place: String,
@@ -71,13 +77,14 @@ pub enum JournalError {
     },
 }
 
-impl JournalError {
+impl StoreError {
     /// Whether the same call may succeed later.
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Full { .. } | Self::Unavailable { .. } => true,
             Self::Stale { .. }
             | Self::Gap { .. }
+            | Self::Pruned { .. }
             | Self::Damaged { .. }
             | Self::Newer { .. }
             | Self::Unusable { .. } => false,

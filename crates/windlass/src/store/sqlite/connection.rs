@@ -1,6 +1,6 @@
 //! Opens the database and makes sure that it keeps its promises.
 //!
-//! Nothing else in this process may open `journal.db`: POSIX takes the locks of SQLite away when any descriptor of
+//! Nothing else in this process may open its file: POSIX takes the locks of SQLite away when any descriptor of
 //! that file is closed.
 
 use std::path::Path;
@@ -8,37 +8,42 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{failure, schema};
-use crate::journal::JournalError;
+use super::failure;
+use super::schema::Tables;
+use crate::store::StoreError;
 
 /// How long to wait for another process that writes: a migration, or somebody with a shell. A leader's own writer
 /// never waits for itself, and what takes longer is better known than waited for.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// How many others may be met that make the same new journal at the same moment.
+/// How many others may be met that make the same new store at the same moment.
 const SWITCHES_MAX: usize = 32;
 
 /// A connection that writes, with the tables up to date. Creates the file if there is none.
-pub(super) fn to_write(file: &Path, place: &str) -> Result<Connection, JournalError> {
+pub(crate) fn to_write(
+    file: &Path,
+    place: &str,
+    tables: &Tables,
+) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut connection = connect(file, flags, place)?;
-    schema::check(&connection, place)?;
+    tables.check(&connection, place)?;
     configure(&connection).map_err(|error| failure::of_sqlite(place, &error))?;
     verify(&connection, place)?;
-    schema::migrate(&mut connection, place)?;
+    tables.migrate(&mut connection, place)?;
     Ok(connection)
 }
 
 /// A connection that only reads.
-pub(super) fn to_read(file: &Path, place: &str) -> Result<Connection, JournalError> {
+pub(crate) fn to_read(file: &Path, place: &str, tables: &Tables) -> Result<Connection, StoreError> {
     let connection = connect(file, OpenFlags::SQLITE_OPEN_READ_ONLY, place)?;
-    if schema::check(&connection, place)? == 0 {
+    if tables.check(&connection, place)? == 0 {
         return Err(failure::unusable(place, "it is empty: nobody has led here yet"));
     }
     Ok(connection)
 }
 
-fn connect(file: &Path, flags: OpenFlags, place: &str) -> Result<Connection, JournalError> {
+fn connect(file: &Path, flags: OpenFlags, place: &str) -> Result<Connection, StoreError> {
     if file.is_dir() {
         return Err(failure::unusable(place, "a folder is in its place: name another folder"));
     }
@@ -78,7 +83,7 @@ fn is_busy(done: &rusqlite::Result<()>) -> bool {
 }
 
 /// A file system without shared memory leaves `journal_mode` as it was, without an error.
-fn verify(connection: &Connection, place: &str) -> Result<(), JournalError> {
+fn verify(connection: &Connection, place: &str) -> Result<(), StoreError> {
     let sqlite = |error| failure::of_sqlite(place, &error);
     let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
     let mode = mode.map_err(sqlite)?;

@@ -1,0 +1,39 @@
+-- One row per run that ended: its line. `run` is its id with the top bit turned over: numbers are signed here, and ids
+-- will be larger than half of all numbers in 2039. Every index ends in `run`, as that is the key of the rows.
+CREATE TABLE runs (
+    run          INTEGER PRIMARY KEY,
+    pipeline     TEXT NOT NULL,
+    status       TEXT NOT NULL CHECK (status IN ('succeeded', 'failed', 'cancelled')),
+    submitted_at INTEGER NOT NULL CHECK (submitted_at >= 0),
+    ended_at     INTEGER NOT NULL CHECK (ended_at >= 0),
+    steps        INTEGER NOT NULL CHECK (steps >= 0),
+    -- How many events it has, and the position of the last: what tells that none of its chunks is missing.
+    events       INTEGER NOT NULL CHECK (events >= 0),
+    last         INTEGER NOT NULL CHECK (last >= 0)
+) STRICT;
+
+CREATE INDEX runs_by_pipeline ON runs (pipeline);
+CREATE INDEX runs_by_status ON runs (status);
+CREATE INDEX runs_by_pipeline_and_status ON runs (pipeline, status);
+CREATE INDEX runs_by_submission ON runs (submitted_at);
+CREATE INDEX runs_by_end ON runs (ended_at);
+
+-- The events of a run, compressed, so many in a row that a page of them is read without the rest. A row is named by
+-- the position of its last event, and says which one it follows: that of the row before, or zero.
+CREATE TABLE chunks (
+    run     INTEGER NOT NULL REFERENCES runs (run),
+    last    INTEGER NOT NULL CHECK (last > follows),
+    follows INTEGER NOT NULL CHECK (follows >= 0),
+    events  BLOB NOT NULL,
+    PRIMARY KEY (run, last)
+) STRICT;
+
+-- The keys of submissions: what each stands for.
+CREATE TABLE keys (
+    key  TEXT PRIMARY KEY CHECK (octet_length(key) <= 256),
+    body BLOB NOT NULL CHECK (octet_length(body) = 32),
+    run  INTEGER NOT NULL,
+    at   INTEGER NOT NULL CHECK (at >= 0)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX keys_by_age ON keys (at);

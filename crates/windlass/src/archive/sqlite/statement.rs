@@ -1,0 +1,91 @@
+//! Every statement that is run again and again, one operation each.
+
+use rusqlite::types::Value;
+
+use super::row::{run_to_sql, time_to_sql, to_sql};
+use crate::archive::{PAGE_MAX, RunQuery};
+
+/// Writes the line of a run unless it is there.
+pub(super) const WRITE_RUN: &str = "
+    INSERT INTO runs (run, pipeline, status, submitted_at, ended_at, steps, events, last)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (run) DO NOTHING";
+
+/// Writes a part of a run's events.
+pub(super) const WRITE_CHUNK: &str = "
+    INSERT INTO chunks (run, last, follows, events) VALUES (?1, ?2, ?3, ?4)";
+
+/// The line of a run.
+pub(super) const RUN: &str = "SELECT * FROM runs WHERE run = ?1";
+
+/// The parts of a run's events that end behind a position. Without a limit: the reader stops when it has enough.
+pub(super) const CHUNKS: &str = "
+    SELECT last, follows, events FROM chunks WHERE run = ?1 AND last > ?2 ORDER BY last";
+
+/// Binds a key unless it is bound.
+pub(super) const WRITE_KEY: &str = "
+    INSERT INTO keys (key, body, run, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key) DO NOTHING";
+
+/// What a key stands for.
+pub(super) const KEY: &str = "SELECT body, run FROM keys WHERE key = ?1";
+
+/// The runs that ended first, before a time, and how large they are.
+pub(super) const ENDED: &str = "
+    SELECT run, events FROM runs WHERE ended_at < ?1 ORDER BY ended_at, run LIMIT ?2";
+
+/// Drops the events of a run.
+pub(super) const DROP_CHUNKS: &str = "DELETE FROM chunks WHERE run = ?1";
+
+/// Drops the line of a run.
+pub(super) const DROP_RUN: &str = "DELETE FROM runs WHERE run = ?1";
+
+/// Drops keys that were bound before a time, the oldest first.
+pub(super) const DROP_KEYS: &str = "
+    DELETE FROM keys WHERE key IN (SELECT key FROM keys WHERE at < ?1 ORDER BY at LIMIT ?2)";
+
+/// A page of runs. Only the filters that are asked for are in its text, and the index for them is named: SQLite knows
+/// nothing of how many runs have which value, and would guess.
+///
+/// Ids grow with the time of submission, but whoever submits has a clock of its own. So `since` does not end the page
+/// at the first run that is older: it looks up the first run that is not, and the page ends there.
+pub(super) fn runs(query: &RunQuery) -> (String, Vec<Value>) {
+    let mut conditions: Vec<&str> = Vec::new();
+    let mut values: Vec<Value> = Vec::new();
+    let mut demand = |condition, value| {
+        conditions.push(condition);
+        values.push(value);
+    };
+    if let Some(before) = query.before {
+        demand("run < ?", run_to_sql(before).into());
+    }
+    if let Some(pipeline) = &query.pipeline {
+        demand("pipeline = ?", pipeline.clone().into());
+    }
+    if let Some(status) = query.status {
+        demand("status = ?", status.to_string().into());
+    }
+    if let Some(since) = query.since.map(time_to_sql) {
+        demand(FIRST_SINCE, since.into());
+        demand("submitted_at >= ?", since.into());
+    }
+    let index = index(query.pipeline.is_some(), query.status.is_some());
+    let filter = if conditions.is_empty() { "true" } else { &conditions.join(" AND ") };
+    values.push(to_sql(query.most.min(PAGE_MAX) as u64).into());
+    (format!("SELECT * FROM runs {index} WHERE {filter} ORDER BY run DESC LIMIT ?"), values)
+}
+
+const FIRST_SINCE: &str = "run >= (
+    SELECT min(run) FROM runs INDEXED BY runs_by_submission WHERE submitted_at >= ?)";
+
+const fn index(pipeline: bool, status: bool) -> &'static str {
+    match (pipeline, status) {
+        (false, false) => "NOT INDEXED",
+        (true, false) => "INDEXED BY runs_by_pipeline",
+        (false, true) => "INDEXED BY runs_by_status",
+        (true, true) => "INDEXED BY runs_by_pipeline_and_status",
+    }
+}
+
+/// All that are constant, for the test that prepares each.
+#[cfg(test)]
+pub(super) const ALL: [&str; 10] =
+    [WRITE_RUN, WRITE_CHUNK, RUN, CHUNKS, WRITE_KEY, KEY, ENDED, DROP_CHUNKS, DROP_RUN, DROP_KEYS];

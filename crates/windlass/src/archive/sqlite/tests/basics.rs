@@ -1,0 +1,132 @@
+//! Opening, chunks, groups, indexes.
+
+use rusqlite::params_from_iter;
+use windlass_core::id::RunId;
+use windlass_core::outcome::RunStatus;
+use windlass_core::time::Time;
+
+use super::crew::{events, folder, open, refused, sealed, shell, wait};
+use crate::archive::sqlite::statement;
+use crate::archive::sqlite::writer::CHUNK_MAX;
+use crate::archive::{Archive, Claim, RunQuery, SqliteArchive};
+use crate::journal::Position;
+use crate::store::StoreError;
+
+#[test]
+fn a_closed_archive_is_one_file() {
+    let folder = folder();
+    let path = folder.path().join("not/yet/there");
+    let archive = open(&path);
+    wait(archive.keep(sealed(1, 5))).unwrap();
+    drop(archive);
+    let names = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["archive.db"]);
+    assert_eq!(events(&open(&path), 1), Ok(sealed(1, 5).events));
+}
+
+#[test]
+fn every_statement_can_be_prepared() {
+    let folder = folder();
+    drop(open(folder.path()));
+    for sql in statement::ALL {
+        assert!(shell(folder.path()).prepare(sql).is_ok(), "{sql}");
+    }
+}
+
+/// Whatever the filters, a page is read from an index in its order: its price is its own length.
+#[test]
+fn every_page_of_runs_uses_an_index() {
+    let folder = folder();
+    drop(open(folder.path()));
+    let connection = shell(folder.path());
+    let plan = |sql: &str, values: Vec<_>| -> String {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let lines = statement.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
+        lines.collect::<Result<Vec<String>, _>>().unwrap().join("; ")
+    };
+    for filters in 0..16 {
+        let query = RunQuery {
+            before: (filters & 1 > 0).then_some(RunId(5)),
+            pipeline: (filters & 2 > 0).then(|| "ship".to_owned()),
+            status: (filters & 4 > 0).then_some(RunStatus::Failed),
+            since: (filters & 8 > 0).then_some(Time::ZERO),
+            most: 10,
+        };
+        let (sql, values) = statement::runs(&query);
+        let plan = plan(&sql, values);
+        assert!(!plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
+        // Without a filter all runs are read, from the newest, as far as the page goes.
+        let newest_first = filters == 0 && plan == "SCAN runs";
+        assert!(newest_first || !plan.contains("SCAN"), "{query:?}: {plan}");
+        let by_submission = plan.contains("runs_by_submission (submitted_at>?)");
+        assert_eq!(query.since.is_some(), by_submission, "{query:?}: {plan}");
+    }
+    for sql in [statement::ENDED, statement::DROP_KEYS] {
+        let plan = plan(sql, vec![1.into(), 1.into()]);
+        assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{sql}: {plan}");
+    }
+}
+
+/// Of a large run only the parts are unpacked that are asked for: so the others may be damaged.
+#[test]
+fn a_page_unpacks_no_more_than_it_needs() {
+    let folder = folder();
+    let archive = open(folder.path());
+    let run = sealed(1, 3 * CHUNK_MAX as u64);
+    wait(archive.keep(run.clone())).unwrap();
+    let sizes = "SELECT count(*), min(last) FROM chunks";
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let chunks: (i64, i64) = shell(folder.path()).query_row(sizes, (), row).unwrap();
+    assert_eq!(chunks, (4, 2), "the submission has a chunk of its own");
+    let middle = run.events[CHUNK_MAX].0;
+    let damage = "UPDATE chunks SET events = x'00' WHERE last <> (
+        SELECT min(last) FROM chunks WHERE last > ?1)";
+    shell(folder.path()).execute(damage, [middle.0.cast_signed()]).unwrap();
+    let page = wait(archive.events(RunId(1), middle, 100)).unwrap();
+    assert_eq!(page, run.events[CHUNK_MAX + 1..CHUNK_MAX + 101]);
+    let beyond = wait(archive.events(RunId(1), middle, CHUNK_MAX + 1));
+    assert!(matches!(beyond, Err(StoreError::Damaged { .. })), "{beyond:?}");
+}
+
+#[test]
+fn what_waits_together_is_answered_one_by_one() {
+    let folder = folder();
+    let archive = open(folder.path());
+    let claim = |key: &str, run| Claim {
+        key: key.to_owned(),
+        body: [0; 32],
+        run: RunId(run),
+        at: Time::ZERO,
+    };
+    let keeps: Vec<_> = (1..=20).map(|run| archive.keep(sealed(run, 3))).collect();
+    let claims: Vec<_> = (1..=20).map(|run| archive.claim(claim("k", run))).collect();
+    let pruned = archive.prune(Time::from_millis(1_790_000_000_003), Time::ZERO);
+    assert!(keeps.into_iter().all(|kept| wait(kept).is_ok()));
+    let claims: Vec<_> = claims.into_iter().map(|claim| wait(claim).unwrap()).collect();
+    assert_eq!(claims.iter().filter(|claim| **claim != claims[1]).count(), 1);
+    assert_eq!(wait(pruned), Ok([1, 2].map(RunId).to_vec()));
+    assert_eq!(wait(archive.runs(RunQuery { most: 99, ..RunQuery::default() })).unwrap().len(), 18);
+}
+
+#[test]
+fn a_promise_that_was_dropped_is_kept() {
+    let folder = folder();
+    let archive = open(folder.path());
+    drop(archive.keep(sealed(1, 2)));
+    drop(archive);
+    assert_eq!(events(&open(folder.path()), 1).unwrap().len(), 2);
+}
+
+#[test]
+fn a_reader_sees_runs_while_they_are_kept_and_cannot_write() {
+    let folder = folder();
+    let error = refused(SqliteArchive::read(folder.path()));
+    assert!(error.to_string().contains("nobody has led"), "{error}");
+    let archive = open(folder.path());
+    let reader = SqliteArchive::read(folder.path()).unwrap();
+    wait(archive.keep(sealed(1, 2))).unwrap();
+    assert_eq!(events(&reader, 1), Ok(sealed(1, 2).events));
+    let error = wait(reader.keep(sealed(2, 2))).unwrap_err();
+    assert!(error.to_string().contains("reading only"), "{error}");
+    assert_eq!(wait(reader.events(RunId(2), Position(0), 1)), Ok(Vec::new()));
+}

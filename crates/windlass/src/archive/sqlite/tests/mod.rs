@@ -1,0 +1,5 @@
+//! What the archive in SQLite promises beyond the conformance suite: what happens to its file.
+
+mod basics;
+mod crew;
+mod foreign;

@@ -1,0 +1,246 @@
+//! The one thread that writes.
+//!
+//! It takes the requests that wait and does them in one transaction: while the disk is busy with a commit the next
+//! group gathers, so a slow disk makes larger groups and nothing waits for a timer.
+
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use windlass_core::id::RunId;
+use windlass_core::time::Time;
+
+use super::row::{run_of_sql, run_to_sql, time_to_sql, to_sql};
+use super::{chunk, statement};
+use crate::archive::{Claim, Claimed, PAGE_MAX, SealedRun};
+use crate::journal::{Position, Recorded};
+use crate::store::StoreError;
+use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
+use crate::store::sqlite::failure;
+
+/// The most events of a chunk: a page out of it costs 2 ms to unpack, and about 2 MB while that is done. Larger ones would
+/// hardly take less on disk.
+pub(super) const CHUNK_MAX: usize = 1 << 14;
+
+/// A group takes no more runs when it has so many events: about 60 ms of packing, for which a claim may wait.
+const GROUP_MAX: usize = 1 << 18;
+
+/// When runs of so many events are pruned, the rest is left to the next call: they took about 32 MB.
+const PRUNED_EVENTS_MAX: u64 = 1 << 22;
+
+/// The most keys that one call prunes, so that nobody waits long behind it; the next call goes on.
+const PRUNED_KEYS_MAX: u64 = 100_000;
+
+#[derive(Debug)]
+pub(super) enum Request {
+    Keep { run: SealedRun, answer: Answer<()> },
+    Claim { claim: Claim, answer: Answer<Claimed> },
+    Prune { runs: Time, keys: Time, answer: Answer<Vec<RunId>> },
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) connection: Connection,
+    pub(super) place: String,
+}
+
+/// Requests that share a transaction. They wait together, so any order among them is right.
+#[derive(Debug, Default)]
+struct Group {
+    keeps: Waiting<SealedRun, ()>,
+    claims: Waiting<Claim, Claimed>,
+    prunes: Waiting<(Time, Time), Vec<RunId>>,
+}
+
+/// Requests of one kind, and where their results go.
+#[derive(Debug)]
+struct Waiting<Q, A> {
+    requests: Vec<Q>,
+    answers: Vec<Answer<A>>,
+}
+
+impl Writer {
+    /// Serves until the desk is closed, then leaves the archive in its one file.
+    #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
+    pub(super) fn run(mut self, requests: Receiver<Request>) {
+        while let Ok(first) = requests.recv() {
+            let mut group = Group::default();
+            group.add(first);
+            while group.has_room()
+                && let Ok(next) = requests.try_recv()
+            {
+                group.add(next);
+            }
+            self.write(group);
+        }
+        self.close();
+    }
+
+    /// Does what a group asks, and tells each when the group is durable. If SQLite fails anywhere, nothing of it was
+    /// done and each is told so.
+    fn write(&mut self, group: Group) {
+        let Group { keeps, claims, prunes } = group;
+        let done = transact(&mut self.connection, |transaction| {
+            let kept = each(keeps.requests, |run| keep(transaction, run))?;
+            let claimed = each(claims.requests, |claim| bind(transaction, &claim))?;
+            let pruned = each(prunes.requests, |(runs, keys)| prune(transaction, runs, keys))?;
+            Ok((kept, claimed, pruned))
+        });
+        match done {
+            Ok((kept, claimed, pruned)) => {
+                tell_all(keeps.answers, kept);
+                tell_all(claims.answers, claimed);
+                tell_all(prunes.answers, pruned);
+            }
+            Err(error) => {
+                let error = failure::of_sqlite(&self.place, &error);
+                refuse_all(keeps.answers, &error);
+                refuse_all(claims.answers, &error);
+                refuse_all(prunes.answers, &error);
+            }
+        }
+    }
+
+    /// Brings the WAL into the file. Nothing rests on it: what is in the WAL is durable too. So a reader of another
+    /// process that is in the way is not waited for.
+    fn close(self) {
+        drop(self.connection.busy_timeout(Duration::ZERO));
+        drop(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())));
+        drop(self.connection.close());
+    }
+}
+
+impl Group {
+    fn add(&mut self, request: Request) {
+        match request {
+            Request::Keep { run, answer } => self.keeps.add(run, answer),
+            Request::Claim { claim, answer } => self.claims.add(claim, answer),
+            Request::Prune { runs, keys, answer } => self.prunes.add((runs, keys), answer),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let events: usize = self.keeps.requests.iter().map(|run| run.events.len()).sum();
+        let requests = self.keeps.requests.len() + self.claims.requests.len();
+        events < GROUP_MAX && requests < WAITING_MAX && self.prunes.requests.is_empty()
+    }
+}
+
+impl<Q, A> Waiting<Q, A> {
+    fn add(&mut self, request: Q, answer: Answer<A>) {
+        self.requests.push(request);
+        self.answers.push(answer);
+    }
+}
+
+impl<Q, A> Default for Waiting<Q, A> {
+    fn default() -> Self {
+        Self { requests: Vec::new(), answers: Vec::new() }
+    }
+}
+
+fn each<Q, A>(
+    requests: Vec<Q>,
+    perform: impl FnMut(Q) -> rusqlite::Result<A>,
+) -> rusqlite::Result<Vec<A>> {
+    requests.into_iter().map(perform).collect()
+}
+
+fn tell_all<A>(answers: Vec<Answer<A>>, results: Vec<A>) {
+    answers.into_iter().zip(results).for_each(|(answer, result)| tell(answer, Ok(result)));
+}
+
+fn refuse_all<A>(answers: Vec<Answer<A>>, error: &StoreError) {
+    for answer in answers {
+        tell(answer, Err(error.clone()));
+    }
+}
+
+fn transact<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    if !connection.is_autocommit() {
+        // The roll-back of an earlier failure failed itself. It is repeated until it works.
+        connection.execute_batch("ROLLBACK")?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = work(&transaction)?;
+    transaction.commit()?;
+    Ok(done)
+}
+
+/// Writes a run, chunk by chunk, so that no second copy of all of it is ever made.
+fn keep(transaction: &Transaction<'_>, sealed: SealedRun) -> rusqlite::Result<()> {
+    let SealedRun { record, events } = sealed;
+    let run = run_to_sql(record.run);
+    let last = events.last().map_or(0, |(position, _)| position.0);
+    let written = transaction.prepare_cached(statement::WRITE_RUN)?.execute(params![
+        run,
+        record.pipeline,
+        record.status.to_string(),
+        time_to_sql(record.submitted_at),
+        time_to_sql(record.ended_at),
+        record.steps,
+        to_sql(events.len() as u64),
+        to_sql(last),
+    ])?;
+    if written == 0 {
+        // It is there already, and what was kept never changes.
+        return Ok(());
+    }
+    let mut insert = transaction.prepare_cached(statement::WRITE_CHUNK)?;
+    let mut size = first_chunk(events.len());
+    let mut events = events.into_iter();
+    let mut follows = 0;
+    loop {
+        let (positions, chunk): (Vec<Position>, Vec<Recorded>) = events.by_ref().take(size).unzip();
+        let Some(Position(last)) = positions.last() else { return Ok(()) };
+        let bytes = chunk::encode(&positions, &chunk);
+        insert.execute(params![run, to_sql(*last), to_sql(follows), bytes])?;
+        (follows, size) = (*last, CHUNK_MAX);
+    }
+}
+
+/// A run that needs several chunks has its submission in one of its own: it carries the plan, which is large then, and
+/// who reads the events behind it should not have to unpack it.
+fn first_chunk(events: usize) -> usize {
+    if events > CHUNK_MAX { 1 } else { CHUNK_MAX }
+}
+
+fn bind(transaction: &Transaction<'_>, claim: &Claim) -> rusqlite::Result<Claimed> {
+    let row = params![claim.key, claim.body, run_to_sql(claim.run), time_to_sql(claim.at)];
+    if transaction.prepare_cached(statement::WRITE_KEY)?.execute(row)? > 0 {
+        return Ok(Claimed::New);
+    }
+    let mut bound = transaction.prepare_cached(statement::KEY)?;
+    bound.query_row([&claim.key], |row| {
+        let (body, run) = (row.get::<_, [u8; 32]>("body")?, run_of_sql(row.get("run")?));
+        Ok(if body == claim.body { Claimed::Known(run) } else { Claimed::Conflict(run) })
+    })
+}
+
+fn prune(transaction: &Transaction<'_>, runs: Time, keys: Time) -> rusqlite::Result<Vec<RunId>> {
+    let dropped = ended(transaction, runs)?;
+    for run in &dropped {
+        transaction.prepare_cached(statement::DROP_CHUNKS)?.execute([run])?;
+        transaction.prepare_cached(statement::DROP_RUN)?.execute([run])?;
+    }
+    let mut drop_keys = transaction.prepare_cached(statement::DROP_KEYS)?;
+    drop_keys.execute([time_to_sql(keys), to_sql(PRUNED_KEYS_MAX)])?;
+    Ok(dropped.into_iter().map(run_of_sql).collect())
+}
+
+/// The runs to drop: those that ended first, up to what one call may drop, and at least one.
+fn ended(transaction: &Transaction<'_>, before: Time) -> rusqlite::Result<Vec<i64>> {
+    let mut statement = transaction.prepare_cached(statement::ENDED)?;
+    let mut rows = statement.query([time_to_sql(before), to_sql(PAGE_MAX as u64)])?;
+    let (mut runs, mut events) = (Vec::new(), 0_u64);
+    while events < PRUNED_EVENTS_MAX
+        && let Some(row) = rows.next()?
+    {
+        runs.push(row.get("run")?);
+        events = events.saturating_add(row.get::<_, i64>("events")?.cast_unsigned());
+    }
+    Ok(runs)
+}

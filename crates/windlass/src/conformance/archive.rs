@@ -1,0 +1,374 @@
+//! Runs that ended: what was kept reads as before, and is found.
+
+use std::sync::Arc;
+use std::thread;
+
+use windlass_core::id::RunId;
+use windlass_core::outcome::RunStatus;
+use windlass_core::time::Time;
+
+use super::harness::Fresh;
+use super::report::{Checked, Difference, holds, same, same_list};
+use super::specimens::specimens;
+use super::vocabulary::{block_on, filler};
+use crate::archive::{Archive, PAGE_MAX, RunQuery, RunRecord, SealedRun};
+use crate::journal::{Position, Recorded};
+
+type Archives<'a> = Fresh<'a, dyn Archive>;
+type Events = Vec<(Position, Recorded)>;
+
+const START: u64 = 1_790_000_000_000;
+
+/// A run that was submitted so many seconds after the start, with so many events between which others' lie.
+pub(super) fn sealed(seconds: u64, events: u64) -> SealedRun {
+    let submitted = START + seconds * 1000;
+    let record = RunRecord {
+        run: RunId::new(submitted, seconds),
+        pipeline: ["ship", "test", "Ship"][usize::try_from(seconds % 3).expect("less than 3")]
+            .into(),
+        status: [RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled]
+            [usize::try_from(seconds / 2 % 3).expect("less than 3")],
+        submitted_at: Time::from_millis(submitted),
+        ended_at: Time::from_millis(submitted + 60_000),
+        steps: u32::try_from(events).unwrap_or(u32::MAX),
+    };
+    let position = |event| seconds * 7 + event * 3 + 1;
+    let event = |event| (Position(position(event)), filler(position(event)));
+    SealedRun { record, events: (0..events).map(event).collect() }
+}
+
+fn keep(archive: &Arc<dyn Archive>, run: &SealedRun) -> Checked {
+    Ok(block_on(archive.keep(run.clone()))?)
+}
+
+fn events(
+    archive: &Arc<dyn Archive>,
+    run: RunId,
+    after: u64,
+    most: usize,
+) -> Result<Events, Difference> {
+    Ok(block_on(archive.events(run, Position(after), most))?)
+}
+
+fn page(archive: &Arc<dyn Archive>, query: &RunQuery) -> Result<Vec<RunRecord>, Difference> {
+    Ok(block_on(archive.runs(query.clone()))?)
+}
+
+/// Demands that the archive holds the run, all of it.
+fn holds_run(archive: &Arc<dyn Archive>, run: &SealedRun) -> Checked {
+    let SealedRun { record, events: promised } = run;
+    let line = block_on(archive.run(record.run))?;
+    same("the line of the run", &line.as_ref(), &Some(record))?;
+    same_list("its events", &events(archive, record.run, 0, usize::MAX)?, promised)
+}
+
+/// When a keep returns, the run reads as it was given: its line, and event for event.
+pub(super) fn a_kept_run_reads_as_before(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let runs = [sealed(1, 5), sealed(2, 1), sealed(3, 40), sealed(4, 0)];
+    for run in &runs {
+        keep(&archive, run)?;
+        holds_run(&archive, run)?;
+    }
+    runs.iter().try_for_each(|run| holds_run(&archive, run))
+}
+
+/// What one handle kept is read by another, at once.
+pub(super) fn another_handle_reads_it_too(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let (archive, other) = (place.open(), place.open());
+    keep(&archive, &sealed(1, 5))?;
+    holds_run(&other, &sealed(1, 5))?;
+    keep(&other, &sealed(2, 5))?;
+    holds_run(&archive, &sealed(2, 5))
+}
+
+/// A run that is kept again stays as it was first, also if it is another history: what was kept never changes.
+pub(super) fn the_same_run_again_changes_nothing(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let first = sealed(1, 5);
+    keep(&archive, &first)?;
+    keep(&archive, &first)?;
+    holds_run(&archive, &first)?;
+    let mut other = sealed(1, 9);
+    (other.record.pipeline, other.record.status) = ("other".to_owned(), RunStatus::Cancelled);
+    keep(&archive, &other)?;
+    holds_run(&archive, &first)?;
+    same_list("the runs", &page(&archive, &all())?, &[first.record])
+}
+
+/// Of different histories of one run that are kept at once, one stays, whole.
+pub(super) fn of_keeps_at_once_one_stays(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let tries: Vec<SealedRun> = (1..=8).map(|events| sealed(1, events * 10)).collect();
+    let handles: Vec<Arc<dyn Archive>> = tries.iter().map(|_| place.open()).collect();
+    let kept: Vec<Checked> = thread::scope(|scope| {
+        let keep = |(archive, run)| scope.spawn(move || keep(archive, run));
+        let threads: Vec<_> = handles.iter().zip(&tries).map(keep).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a keep does not panic")).collect()
+    });
+    kept.into_iter().collect::<Checked>()?;
+    let line = block_on(handles[0].run(sealed(1, 0).record.run))?;
+    let of_line = |run: &&SealedRun| Some(&run.record) == line.as_ref();
+    let stayed = tries.iter().find(of_line);
+    let stayed = stayed.ok_or_else(|| Difference(format!("none of the lines is {line:?}")))?;
+    handles.iter().try_for_each(|archive| holds_run(archive, stayed))
+}
+
+/// A run that is not here has neither line nor events, and asking for it is no error.
+pub(super) fn a_run_that_is_not_here_is_none(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    same("the runs", &page(&archive, &all())?, &Vec::new())?;
+    keep(&archive, &sealed(1, 5))?;
+    for run in [RunId(0), RunId(u64::MAX), sealed(2, 0).record.run] {
+        same("the line", &block_on(archive.run(run))?, &None)?;
+        same("the events", &events(&archive, run, 0, 10)?, &Vec::new())?;
+    }
+    Ok(())
+}
+
+/// Events are read behind any position, whether it is one of the run's or not, and no more than were asked for.
+pub(super) fn events_are_paged_by_position(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let run = sealed(1, 20);
+    keep(&archive, &sealed(0, 20))?;
+    keep(&archive, &run)?;
+    for after in (0..80).chain([u64::MAX, i64::MAX.unsigned_abs()]) {
+        for most in [0, 1, 7, usize::MAX] {
+            let behind = run.events.iter().filter(|(position, _)| position.0 > after);
+            let promised: Events = behind.take(most).cloned().collect();
+            let found = events(&archive, run.record.run, after, most)?;
+            same_list(&format!("{most} events behind {after}"), &found, &promised)?;
+        }
+    }
+    Ok(())
+}
+
+/// What came long after the rest of a run, with all that others did between, is a part of it too.
+pub(super) fn late_positions_are_kept(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let mut run = sealed(1, 3);
+    for position in [1 << 20, 1 << 40, i64::MAX.unsigned_abs()] {
+        run.events.push((Position(position), filler(position)));
+    }
+    keep(&archive, &run)?;
+    holds_run(&archive, &run)?;
+    let late = events(&archive, run.record.run, (1 << 20) - 1, 2)?;
+    same_list("the late events", &late, &run.events[3..5])
+}
+
+/// A run that is larger than any part in which it may be stored reads as before, in pages from anywhere in it.
+pub(super) fn a_large_run_is_read_in_pages(fresh: &Archives<'_>) -> Checked {
+    const EVENTS: u64 = 40_000;
+    let place = fresh();
+    let archive = place.open();
+    let run = sealed(1, EVENTS);
+    keep(&archive, &run)?;
+    for most in [9_999, 20_000] {
+        let mut read = Events::new();
+        // One page more than it takes: an archive that does not get on must not hang the check.
+        for _ in 0..=run.events.len() / most + 1 {
+            let after = read.last().map_or(0, |(position, _)| position.0);
+            read.extend(events(&archive, run.record.run, after, most)?);
+        }
+        same_list(&format!("pages of {most}"), &read, &run.events)?;
+    }
+    for at in [0, 1, 16_383, 16_384, 16_385, 32_767, 39_998, 39_999] {
+        let after = run.events[at].0.0;
+        let found = events(&archive, run.record.run, after, 3)?;
+        let end = run.events.len().min(at + 4);
+        same_list(&format!("what follows event {at}"), &found, &run.events[at + 1..end])?;
+    }
+    Ok(())
+}
+
+/// Every kind of event and any time reads as it was written.
+pub(super) fn every_event_reads_as_it_was_written(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let events = (5..).step_by(2).map(Position).zip(specimens()).collect();
+    let run = SealedRun { events, ..sealed(1, 0) };
+    keep(&archive, &run)?;
+    holds_run(&archive, &run)
+}
+
+/// Runs are listed with the newest first, whatever the order in which they ended, also when their ids pass the middle of
+/// all numbers.
+pub(super) fn runs_are_listed_newest_first(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let ids = [5, i64::MAX.unsigned_abs() + 1, u64::MAX, i64::MAX.unsigned_abs(), 7, 0];
+    for id in ids {
+        let mut run = sealed(1, 1);
+        run.record.run = RunId(id);
+        keep(&archive, &run)?;
+    }
+    let mut promised = ids.map(RunId);
+    promised.sort_unstable_by(|a, b| b.cmp(a));
+    let listed: Vec<RunId> = page(&archive, &all())?.into_iter().map(|it| it.run).collect();
+    same_list("the runs", &listed, &promised)?;
+    let before = RunQuery { before: Some(promised[1]), most: 2, ..RunQuery::default() };
+    let listed: Vec<RunId> = page(&archive, &before)?.into_iter().map(|it| it.run).collect();
+    same_list("the page before the second", &listed, &promised[2..4])
+}
+
+/// Filters, alone and together, let through what they say and nothing else.
+pub(super) fn filters_let_through_what_they_say(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let mut runs: Vec<RunRecord> = Vec::new();
+    for seconds in 0..40 {
+        let mut run = sealed(seconds, 1);
+        if seconds == 20 {
+            // Whoever submitted it has a clock that is behind.
+            run.record.submitted_at = Time::from_millis(START + 5_500);
+        }
+        keep(&archive, &run)?;
+        runs.insert(0, run.record);
+    }
+    for query in filters() {
+        let older = runs.iter().filter(|it| query.before.is_none_or(|before| it.run < before));
+        let asked = older.filter(|record| query.selects(record)).take(query.most);
+        let promised: Vec<RunRecord> = asked.cloned().collect();
+        same_list(&format!("{query:?}"), &page(&archive, &query)?, &promised)?;
+    }
+    Ok(())
+}
+
+/// Every combination of filters.
+fn filters() -> Vec<RunQuery> {
+    let mut queries = Vec::new();
+    let statuses = [None, Some(RunStatus::Succeeded), Some(RunStatus::Failed)];
+    let pipelines = [None, Some("ship".to_owned()), Some("none".to_owned())];
+    let times = [None, Some(0), Some(5_500), Some(20_000), Some(39_000), Some(39_001)];
+    for before in [None, Some(sealed(30, 0).record.run), Some(RunId(0))] {
+        for pipeline in &pipelines {
+            for status in statuses {
+                queries.extend(times.map(|since| RunQuery {
+                    before,
+                    pipeline: pipeline.clone(),
+                    status,
+                    since: since.map(|since| Time::from_millis(START + since)),
+                    most: 7,
+                }));
+            }
+        }
+    }
+    queries
+}
+
+/// A page has no more runs than were asked for, and than one page may have.
+pub(super) fn a_page_has_a_bound(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    for seconds in 0..=PAGE_MAX as u64 {
+        keep(&archive, &sealed(seconds, 0))?;
+    }
+    for (most, promised) in [(0, 0), (1, 1), (usize::MAX, PAGE_MAX)] {
+        let query = RunQuery { most, ..RunQuery::default() };
+        same(&format!("runs of {most}"), &page(&archive, &query)?.len(), &promised)?;
+    }
+    Ok(())
+}
+
+/// Page by page, each before the last of the one before, every run is listed once, although newer ones are added and
+/// older ones dropped meanwhile.
+pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(fresh: &Archives<'_>) -> Checked {
+    const RUNS: u64 = 20;
+    let place = fresh();
+    let archive = place.open();
+    let runs: Vec<SealedRun> = (10..10 + RUNS).map(|seconds| sealed(seconds, 1)).collect();
+    keep(&archive, &sealed(0, 1))?;
+    runs.iter().try_for_each(|run| keep(&archive, run))?;
+    let mut listed: Vec<RunRecord> = Vec::new();
+    for round in 0..=RUNS {
+        let query = RunQuery { before: listed.last().map(|it| it.run), most: 3, ..all() };
+        listed.extend(page(&archive, &query)?);
+        keep(&archive, &sealed(100 + round, 1))?;
+        if round == 1 {
+            let end = sealed(0, 0).record.ended_at;
+            block_on(archive.prune(Time::from_millis(end.as_millis() + 1), Time::ZERO))?;
+        }
+    }
+    let promised: Vec<RunRecord> = runs.into_iter().rev().map(|run| run.record).collect();
+    same_list("all pages", &listed, &promised)
+}
+
+/// Runs that ended before the time are dropped, told, and may be kept anew; one that ended at it stays.
+pub(super) fn what_ended_before_is_pruned(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let runs = [sealed(1, 5), sealed(2, 5), sealed(3, 5)];
+    runs.iter().try_for_each(|run| keep(&archive, run))?;
+    let end = runs[1].record.ended_at;
+    let pruned = block_on(archive.prune(end, Time::ZERO))?;
+    same_list("the pruned runs", &pruned, &[runs[0].record.run])?;
+    same("its line", &block_on(archive.run(runs[0].record.run))?, &None)?;
+    same_list("its events", &events(&archive, runs[0].record.run, 0, 10)?, &[])?;
+    runs[1..].iter().try_for_each(|run| holds_run(&archive, run))?;
+    same_list("pruned again", &block_on(archive.prune(end, Time::ZERO))?, &[])?;
+    let anew = sealed(1, 7);
+    keep(&archive, &anew)?;
+    holds_run(&archive, &anew)
+}
+
+/// One call drops a bounded number of runs; until one drops none, there are more.
+pub(super) fn pruning_is_done_in_parts(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let runs = PAGE_MAX as u64 + 5;
+    for seconds in 0..runs {
+        keep(&archive, &sealed(seconds, 1))?;
+    }
+    let mut pruned: Vec<RunId> = Vec::new();
+    // As many calls as there are runs are enough for any archive.
+    for _ in 0..runs {
+        let part = block_on(archive.prune(Time::from_millis(u64::MAX), Time::ZERO))?;
+        holds(&format!("{} runs were dropped at once", part.len()), part.len() <= PAGE_MAX)?;
+        if part.is_empty() {
+            break;
+        }
+        pruned.extend(part);
+    }
+    pruned.sort_unstable();
+    let all_of_them: Vec<RunId> = (0..runs).map(|seconds| sealed(seconds, 0).record.run).collect();
+    same_list("all that was dropped", &pruned, &all_of_them)?;
+    same("the runs left", &page(&archive, &all())?, &Vec::new())
+}
+
+/// Everything that was kept is there after a restart, and more can be kept.
+pub(super) fn reopened_it_has_everything(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    let mut kept: Vec<SealedRun> = Vec::new();
+    for round in 1..4 {
+        let archive = place.open();
+        kept.iter().try_for_each(|run| holds_run(&archive, run))?;
+        same("the number of runs", &page(&archive, &all())?.len(), &kept.len())?;
+        for run in [sealed(round * 10, 5), sealed(round * 10 + 1, 50)] {
+            keep(&archive, &run)?;
+            kept.push(run);
+        }
+    }
+    let archive = place.open();
+    kept.iter().try_for_each(|run| holds_run(&archive, run))
+}
+
+/// What was dropped does not come back.
+pub(super) fn reopened_it_stays_pruned(fresh: &Archives<'_>) -> Checked {
+    let place = fresh();
+    {
+        let archive = place.open();
+        keep(&archive, &sealed(1, 5))?;
+        block_on(archive.prune(Time::from_millis(u64::MAX), Time::ZERO))?;
+    }
+    same("the runs", &page(&place.open(), &all())?, &Vec::new())
+}
+
+fn all() -> RunQuery {
+    RunQuery { most: PAGE_MAX, ..RunQuery::default() }
+}

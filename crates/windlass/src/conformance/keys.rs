@@ -1,0 +1,141 @@
+//! The keys of submissions: what is submitted twice becomes one run.
+
+use std::sync::Arc;
+use std::thread;
+
+use windlass_core::id::RunId;
+use windlass_core::time::Time;
+
+use super::archive::sealed;
+use super::harness::Fresh;
+use super::report::{Checked, Difference, holds, same, same_list};
+use super::vocabulary::block_on;
+use crate::archive::{Archive, Claim, Claimed, KEY_MAX};
+use crate::store::StoreError;
+
+/// A claim of a key for a run, with a body that is named by a letter, at a moment.
+fn claim(key: &str, body: u8, run: u64, at: u64) -> Claim {
+    Claim { key: key.to_owned(), body: [body; 32], run: RunId(run), at: Time::from_millis(at) }
+}
+
+fn ask(archive: &Arc<dyn Archive>, claim: Claim) -> Result<Claimed, Difference> {
+    Ok(block_on(archive.claim(claim))?)
+}
+
+/// A key that nobody used stands for the run that it was claimed for, also for whoever claims it for another.
+pub(super) fn a_key_is_new_and_then_known(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    let (archive, other) = (place.open(), place.open());
+    same("the first claim", &ask(&archive, claim("deploy", b'a', 1, 10))?, &Claimed::New)?;
+    let known = Claimed::Known(RunId(1));
+    same("the repeat", &ask(&archive, claim("deploy", b'a', 1, 10))?, &known)?;
+    same("for another run", &ask(&archive, claim("deploy", b'a', 2, 20))?, &known)?;
+    same("by another handle", &ask(&other, claim("deploy", b'a', 3, 30))?, &known)
+}
+
+/// A key that is used for something else is a mistake, which changes nothing.
+pub(super) fn another_body_is_a_conflict(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let first = RunId(u64::MAX);
+    ask(&archive, claim("deploy", b'a', first.0, 10))?;
+    let conflict = Claimed::Conflict(first);
+    same("another body", &ask(&archive, claim("deploy", b'b', 2, 20))?, &conflict)?;
+    let known = Claimed::Known(first);
+    same("the first body", &ask(&archive, claim("deploy", b'a', 3, 30))?, &known)?;
+    same("the other again", &ask(&archive, claim("deploy", b'b', 2, 40))?, &conflict)
+}
+
+/// Keys that differ in any byte are different keys.
+pub(super) fn keys_are_told_apart_byte_by_byte(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let long = "k".repeat(KEY_MAX);
+    let odd = ["", " ", "a", "A", "a ", "a\0", "a\0b", "1", "01", "1.0", "ä", "a\u{308}", "%", "_"];
+    let keys: Vec<&str> = odd.into_iter().chain([&long[..], &long[1..]]).collect();
+    for (run, key) in (1..).zip(&keys) {
+        same(
+            &format!("the key {key:?}"),
+            &ask(&archive, claim(key, b'a', run, 5))?,
+            &Claimed::New,
+        )?;
+    }
+    for (run, key) in (1..).zip(&keys) {
+        let known = Claimed::Known(RunId(run));
+        same(&format!("the key {key:?}"), &ask(&archive, claim(key, b'a', 99, 5))?, &known)?;
+    }
+    Ok(())
+}
+
+/// A key that is too long is refused, and repeating it will not help.
+pub(super) fn a_key_that_is_too_long_is_refused(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let answer = block_on(archive.claim(claim(&"k".repeat(KEY_MAX + 1), b'a', 1, 5)));
+    let refused = matches!(answer, Err(StoreError::Unusable { .. }));
+    holds(&format!("a key that is too long was answered with {answer:?}"), refused)
+}
+
+/// Of claims at once one is new, and the others are told its run.
+pub(super) fn of_claims_at_once_one_is_new(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    const CLAIMS: u64 = 16;
+    let place = fresh();
+    let handles: Vec<Arc<dyn Archive>> = (0..CLAIMS).map(|_| place.open()).collect();
+    let claims = thread::scope(|scope| {
+        let ask = |(run, archive)| scope.spawn(move || ask(archive, claim("k", b'a', run, run)));
+        let threads: Vec<_> = (0..CLAIMS).zip(&handles).map(ask).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a claim does not panic")).collect()
+    });
+    let claims: Result<Vec<Claimed>, Difference> = claims;
+    let claims = claims?;
+    let new: Vec<u64> = (0..CLAIMS)
+        .zip(&claims)
+        .filter(|(_, it)| **it == Claimed::New)
+        .map(|(run, _)| run)
+        .collect();
+    same("how many were new", &new.len(), &1)?;
+    let known = Claimed::Known(RunId(new[0]));
+    let others: Vec<Claimed> = claims.into_iter().filter(|it| *it != Claimed::New).collect();
+    same_list("what the others were told", &others, &vec![known; others.len()])
+}
+
+/// A key stands for its run also when that run was pruned: submitting it again would make a second one.
+pub(super) fn a_key_outlives_its_run(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let run = sealed(1, 3);
+    let end = run.record.ended_at.as_millis();
+    ask(&archive, claim("deploy", b'a', run.record.run.0, end))?;
+    let id = run.record.run;
+    block_on(archive.keep(run))?;
+    let pruned = block_on(archive.prune(Time::from_millis(end + 1), Time::from_millis(end)))?;
+    same("the pruned runs", &pruned, &vec![id])?;
+    same("the key", &ask(&archive, claim("deploy", b'a', 2, end))?, &Claimed::Known(id))
+}
+
+/// A key that was claimed before the time is forgotten, and one that was claimed at that time is not.
+pub(super) fn a_pruned_key_is_new_again(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    for (key, at) in [("old", 99), ("at", 100), ("young", 101)] {
+        ask(&archive, claim(key, b'a', at, at))?;
+        // A repeat does not make a key younger.
+        ask(&archive, claim(key, b'a', at, 500))?;
+    }
+    block_on(archive.prune(Time::ZERO, Time::from_millis(100)))?;
+    let known = |run| Claimed::Known(RunId(run));
+    same("the key claimed at it", &ask(&archive, claim("at", b'a', 1, 200))?, &known(100))?;
+    same("the key claimed after it", &ask(&archive, claim("young", b'a', 1, 200))?, &known(101))?;
+    same("the key claimed before it", &ask(&archive, claim("old", b'b', 1, 200))?, &Claimed::New)
+}
+
+/// What a key stands for is not forgotten with the process.
+pub(super) fn reopened_they_are_known(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    same("the claim", &ask(&place.open(), claim("deploy", b'a', 1, 10))?, &Claimed::New)?;
+    let archive = place.open();
+    let known = Claimed::Known(RunId(1));
+    same("the repeat", &ask(&archive, claim("deploy", b'a', 2, 10))?, &known)?;
+    let conflict = Claimed::Conflict(RunId(1));
+    same("another body", &ask(&archive, claim("deploy", b'b', 2, 10))?, &conflict)
+}

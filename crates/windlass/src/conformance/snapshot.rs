@@ -1,0 +1,383 @@
+//! Snapshots, and what may leave the journal because they are there.
+//!
+//! The stories have one leader and batches of [`SIZES`] events, so batches end at 2, 5, 6, 10, 12 and 13.
+
+use std::thread;
+
+use windlass_core::engine::{Config, Engine};
+
+use super::harness::{Fresh, Handle};
+use super::history::history;
+use super::report::{Checked, Difference, holds, same, same_list};
+use super::vocabulary::{Writer, append, block_on, fold, is_stale, stored, tail};
+use crate::journal::{Position, Recorded, Snapshot, Stored, decode_state, encode_state};
+use crate::store::StoreError;
+
+const SIZES: [usize; 6] = [2, 3, 1, 4, 2, 1];
+/// Where the last batch ends.
+const HEAD: u64 = 13;
+/// A prune may do a part of what it could; more calls than this for a dozen batches get nowhere.
+const PRUNES_MAX: usize = 100;
+
+/// A new journal has no snapshot, and events alone make none.
+pub(super) fn at_first_there_is_none(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    same("the snapshot of an empty journal", &block_on(journal.snapshot())?, &None)?;
+    filled(&journal)?;
+    same("the snapshot that nobody saved", &block_on(journal.snapshot())?, &None)
+}
+
+/// A snapshot is read as it was saved, by every handle, whatever its bytes and however many.
+pub(super) fn a_saved_one_reads_back(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let (journal, standby) = (place.open(), place.open());
+    filled(&journal)?;
+    let large: Vec<u8> = (0..3_000_000_u32).map(|at| at.to_le_bytes()[at as usize % 3]).collect();
+    let states = [(2, vec![7]), (5, (0..=255).collect()), (6, Vec::new()), (10, large)];
+    for (position, state) in states {
+        let saved = Snapshot { position: Position(position), state };
+        block_on(journal.save(saved.clone()))?;
+        is_newest(&journal, &saved)?;
+        is_newest(&standby, &saved)?;
+    }
+    // Who does not lead folds the same events and may save what came of them.
+    let saved = snapshot(12, "of a standby");
+    block_on(standby.save(saved.clone()))?;
+    is_newest(&journal, &saved)
+}
+
+/// The newest snapshot is the one of the last position, whichever was saved last.
+pub(super) fn the_newest_counts(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    filled(&journal)?;
+    for (position, newest) in [(5, 5), (10, 10), (2, 10), (6, 10), (13, 13), (12, 13)] {
+        save(&journal, position)?;
+        is_newest(&journal, &snapshot(newest, "kept"))?;
+    }
+    Ok(())
+}
+
+/// Saved again at the same position it is still one: what it takes two for is not done.
+pub(super) fn saved_twice_it_is_one(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    let written = filled(&journal)?;
+    for _ in 0..3 {
+        save(&journal, 6)?;
+        is_newest(&journal, &snapshot(6, "kept"))?;
+    }
+    same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
+    is_left(&journal, &written, 0)?;
+    save(&journal, 12)?;
+    save(&journal, 12)?;
+    same("what has left with another", &prune(&journal, HEAD)?, &Position(6))
+}
+
+/// A snapshot that is ahead of the head is of events that were lost: it is not used, it does not count as one of two,
+/// and it does not come back when the next leader's events, which are others, have passed it.
+pub(super) fn one_ahead_of_the_head_is_not_used(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut written = vec![leader.write(2)?, leader.write(3)?];
+    save(&journal, 2)?;
+    // A journal that refuses it does no wrong.
+    drop(block_on(journal.save(snapshot(6, "lost"))));
+    is_newest(&journal, &snapshot(2, "kept"))?;
+    same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
+    leader.resign()?;
+    let mut next = Writer::win(&journal, "beta")?;
+    written.extend([next.write(4)?, next.write(1)?]);
+    is_newest(&journal, &snapshot(2, "kept"))?;
+    same("what has left later", &prune(&journal, HEAD)?, &Position(0))?;
+    is_left(&journal, &written, 0)?;
+    save(&journal, 9)?;
+    is_newest(&journal, &snapshot(9, "kept"))
+}
+
+/// Wherever a snapshot is taken, what it was made of and what is behind it come to the same state as the whole journal.
+pub(super) fn with_its_tail_it_gives_the_same_state(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    let mut leader = Writer::win(&journal, "alpha")?;
+    let told = history().batches;
+    for batch in &told {
+        let append = leader.batch_of(batch.clone());
+        leader.put(append)?;
+    }
+    let whole = fold(told.iter().map(Vec::as_slice))?;
+    let mut engine = Engine::new(Config::default());
+    let mut position = Position(0);
+    for batch in &told {
+        engine = fold_on(engine, batch)?;
+        position.0 += batch.len() as u64;
+        block_on(journal.save(Snapshot { position, state: encode_state(&engine) }))?;
+        let at = |difference: Difference| Difference(format!("from {position}: {difference}"));
+        is_same_state(&begun_anew(&journal, position)?, &whole).map_err(at)?;
+    }
+    same("the position of the last", &position, &block_on(journal.head())?)
+}
+
+/// The engine that somebody has who begins with the snapshot.
+fn begun_anew(journal: &Handle, position: Position) -> Result<Engine, Difference> {
+    let found = block_on(journal.snapshot())?;
+    let found = found.ok_or_else(|| Difference::new("there is no snapshot"))?;
+    same("the position of the snapshot", &found.position, &position)?;
+    let engine = decode_state(&found.state, Config::default()).map_err(Difference)?;
+    same("the bytes, written again", &(encode_state(&engine) == found.state), &true)?;
+    let behind = block_on(journal.tail(position, usize::MAX))?;
+    behind.iter().try_fold(engine, |engine, batch| fold_on(engine, &batch.events))
+}
+
+fn fold_on(mut engine: Engine, events: &[Recorded]) -> Result<Engine, Difference> {
+    for Recorded { at, event } in events {
+        let applied = engine.apply(*at, event);
+        applied.map_err(|error| Difference(format!("{error}: {event:?}")))?;
+    }
+    Ok(engine)
+}
+
+fn is_same_state(found: &Engine, promised: &Engine) -> Checked {
+    let lines = |engine: &Engine| engine.details().lines().map(str::to_owned).collect::<Vec<_>>();
+    same_list("the lines of the state", &lines(found), &lines(promised))?;
+    holds(&format!("the state contradicts itself: {:?}", found.check()), found.check().is_empty())?;
+    holds("the state is written as other bytes", encode_state(found) == encode_state(promised))
+}
+
+/// Without two snapshots nothing leaves: the one could prove damaged.
+pub(super) fn without_two_nothing_leaves(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    same("what has left of nothing", &prune(&journal, HEAD)?, &Position(0))?;
+    let written = filled(&journal)?;
+    same("what has left without any", &prune(&journal, HEAD)?, &Position(0))?;
+    is_left(&journal, &written, 0)?;
+    save(&journal, 12)?;
+    same("what has left with one", &prune(&journal, HEAD)?, &Position(0))?;
+    is_left(&journal, &written, 0)
+}
+
+/// Nothing leaves that is behind the older of the two: with it, and what is left, the state can be had.
+pub(super) fn nothing_leaves_that_the_older_one_lacks(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    let written = filled(&journal)?;
+    for (position, floor) in [(5, 0), (10, 5), (12, 10), (6, 10)] {
+        save(&journal, position)?;
+        same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
+        is_left(&journal, &written, floor)?;
+    }
+    Ok(())
+}
+
+/// A prune goes no further than it was asked to.
+pub(super) fn nothing_leaves_beyond_what_was_asked(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    let written = filled_and_saved(&journal)?;
+    for (upto, floor) in [(0, 0), (2, 2), (5, 5), (6, 6), (2, 6), (10, 10)] {
+        same("what has left", &prune(&journal, upto)?, &Position(floor))?;
+        is_left(&journal, &written, floor)?;
+    }
+    Ok(())
+}
+
+/// A batch leaves whole or not at all, wherever the snapshots are and however much was asked for.
+pub(super) fn only_whole_batches_leave(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    let written = filled_and_saved(&journal)?;
+    for (upto, floor) in [(1, 0), (3, 2), (4, 2), (5, 5), (7, 6), (9, 6), (11, 10)] {
+        same(&format!("what has left up to {upto}"), &prune(&journal, upto)?, &Position(floor))?;
+        is_left(&journal, &written, floor)?;
+    }
+    let place = fresh();
+    let journal = place.open();
+    let written = filled(&journal)?;
+    save(&journal, 9)?;
+    save(&journal, 11)?;
+    same("what has left up to inside a batch", &prune(&journal, HEAD)?, &Position(6))?;
+    is_left(&journal, &written, 6)
+}
+
+/// The last batch stays, though both snapshots contain it: with it go the head and the means to know it again.
+pub(super) fn the_last_batch_stays(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let journal = place.open();
+    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut written = vec![leader.write(3)?];
+    for position in [2, 3] {
+        save(&journal, position)?;
+    }
+    same("what has left of one batch", &prune(&journal, 3)?, &Position(0))?;
+    is_left(&journal, &written, 0)?;
+    written.extend([leader.write(1)?, leader.write(4)?]);
+    for position in [7, 8, 8] {
+        save(&journal, position)?;
+    }
+    same("what has left in the end", &prune(&journal, u64::MAX)?, &Position(4))?;
+    is_left(&journal, &written, 4)
+}
+
+/// Whoever asks for what has left is told so, and up to where: what it does not get must not pass for what there is not.
+pub(super) fn what_has_left_is_not_skipped(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let (journal, standby) = (place.open(), place.open());
+    let written = filled_and_saved(&journal)?;
+    for upto in [2, 6, 11, 12] {
+        let floor = prune(&journal, upto)?.0;
+        is_left(&journal, &written, floor)?;
+        is_left(&standby, &written, floor)?;
+    }
+    Ok(())
+}
+
+/// When all has left that may, the journal does what it did before: it knows its head, repeats, holes and leaders.
+pub(super) fn a_pruned_journal_goes_on(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let (journal, rival) = (place.open(), place.open());
+    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut batches = Vec::new();
+    for events in [2, 3, 1] {
+        let batch = leader.batch(events);
+        leader.put(batch.clone())?;
+        batches.push(batch);
+    }
+    let mut written: Vec<Stored> = batches.iter().cloned().map(stored).collect();
+    for position in [5, 6] {
+        save(&journal, position)?;
+    }
+    same("what has left", &prune(&journal, u64::MAX)?, &Position(5))?;
+    let last = batches.pop().ok_or_else(|| Difference::new("three were written"))?;
+    same("a repeat of the last batch", &append(&journal, last.clone()), &Ok(Position(6)))?;
+    for gone in batches {
+        let gap = StoreError::Gap { after: gone.after, head: Position(6) };
+        same("a repeat of what has left", &append(&journal, gone), &Err(gap))?;
+    }
+    let mut hole = leader.batch(1);
+    hole.after = Position(7);
+    let gap = StoreError::Gap { after: Position(7), head: Position(6) };
+    same("a batch with a hole before it", &append(&journal, hole), &Err(gap))?;
+    written.push(leader.write(3)?);
+    is_left(&journal, &written, 5)?;
+    leader.resign()?;
+    let mut next = Writer::win(&rival, "beta")?;
+    same("the head that was won", &next.head, &Position(9))?;
+    is_stale("a repeat under the passed term", &append(&journal, last))?;
+    written.push(next.write(1)?);
+    is_left(&journal, &written, 5)
+}
+
+/// Pruning again, or further back, changes nothing and answers the same.
+pub(super) fn pruning_again_changes_nothing(fresh: &Fresh<'_>) -> Checked {
+    let place = fresh();
+    let (journal, standby) = (place.open(), place.open());
+    let written = filled_and_saved(&journal)?;
+    same("what has left", &prune(&journal, 10)?, &Position(10))?;
+    for upto in [10, 5, 0, 10] {
+        same("what has left by then", &prune(&journal, upto)?, &Position(10))?;
+        same("what has left for another", &prune(&standby, upto)?, &Position(10))?;
+        is_left(&journal, &written, 10)?;
+    }
+    is_newest(&journal, &snapshot(HEAD, "kept"))
+}
+
+/// Who reads while batches leave gets all that was asked for, or is told that it has left.
+pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &Fresh<'_>) -> Checked {
+    const BATCHES: u64 = 300;
+    let place = fresh();
+    let (journal, standby) = (place.open(), place.open());
+    let mut leader = Writer::win(&journal, "alpha")?;
+    for _ in 0..BATCHES {
+        leader.write(1)?;
+    }
+    for position in [BATCHES - 1, BATCHES] {
+        save(&journal, position)?;
+    }
+    thread::scope(|scope| {
+        let pruning =
+            scope.spawn(|| (1..BATCHES).try_for_each(|upto| prune(&journal, upto).map(drop)));
+        let mut floor = 0;
+        while floor + 1 < BATCHES && !pruning.is_finished() {
+            floor = is_whole_or_left(&standby, floor)?;
+        }
+        pruning.join().map_err(|_| Difference::new("pruning panicked"))?
+    })
+}
+
+/// Reads a page behind a position. Returns the position to go on from.
+fn is_whole_or_left(journal: &Handle, after: u64) -> Result<u64, Difference> {
+    match block_on(journal.tail(Position(after), 5)) {
+        Err(StoreError::Pruned { upto }) => Ok(upto.0),
+        Ok(page) => {
+            let begins = page.first().map(Stored::after);
+            same("where the page begins", &begins, &Some(Position(after)))?;
+            Ok(after)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A leader's batches, each of so many events.
+pub(super) fn filled(journal: &Handle) -> Result<Vec<Stored>, Difference> {
+    let mut leader = Writer::win(journal, "alpha")?;
+    let written = SIZES.iter().map(|events| leader.write(*events)).collect();
+    leader.resign()?;
+    written
+}
+
+/// The same, with snapshots behind the last two batches.
+fn filled_and_saved(journal: &Handle) -> Result<Vec<Stored>, Difference> {
+    let written = filled(journal)?;
+    for position in [12, HEAD] {
+        save(journal, position)?;
+    }
+    Ok(written)
+}
+
+pub(super) fn snapshot(position: u64, word: &str) -> Snapshot {
+    let state = format!("{word} at {position}").into_bytes();
+    Snapshot { position: Position(position), state }
+}
+
+pub(super) fn save(journal: &Handle, position: u64) -> Checked {
+    Ok(block_on(journal.save(snapshot(position, "kept")))?)
+}
+
+pub(super) fn is_newest(journal: &Handle, promised: &Snapshot) -> Checked {
+    let found = block_on(journal.snapshot())?;
+    same("the newest snapshot", &found.as_ref(), &Some(promised))
+}
+
+/// Prunes until nothing more leaves: how much goes at once is up to the journal.
+pub(super) fn prune(journal: &Handle, upto: u64) -> Result<Position, Difference> {
+    let mut floor = block_on(journal.prune(Position(upto)))?;
+    for _ in 0..PRUNES_MAX {
+        let further = block_on(journal.prune(Position(upto)))?;
+        if further == floor {
+            return Ok(floor);
+        }
+        holds(&format!("{further} has left after {floor}"), further > floor)?;
+        floor = further;
+    }
+    Err(Difference(format!("pruning gets nowhere, the last time to {floor}")))
+}
+
+/// Demands that all up to the floor has left, and can be asked for no more, and that all behind it is there.
+pub(super) fn is_left(journal: &Handle, written: &[Stored], floor: u64) -> Checked {
+    let head = written.last().map_or(Position(0), |batch| batch.position);
+    same("the head", &block_on(journal.head())?, &head)?;
+    for after in 0..floor {
+        let found = block_on(journal.tail(Position(after), 10));
+        let pruned = StoreError::Pruned { upto: Position(floor) };
+        same(&format!("the tail behind {after}"), &found, &Err(pruned))?;
+    }
+    for after in floor..=head.0 {
+        let behind = written.iter().filter(|batch| batch.position.0 > after).cloned();
+        let found = tail(journal, after, usize::MAX)?;
+        same_list(&format!("the tail behind {after}"), &found, &behind.collect::<Vec<_>>())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,336 @@
+//! Snapshots as files: damaged, left behind by a crash, saved by many at once, ahead of the journal.
+
+use std::path::{Path, PathBuf};
+use std::{fs, thread};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use windlass_core::engine::{Config, Engine};
+
+use super::crew::{Mate, everything, folder, open, put, say, wait, win};
+use crate::conformance::{fold, history};
+use crate::journal::sqlite::snapshots;
+use crate::journal::{
+    Append, BatchId, Journal, Position, Recorded, Snapshot, SqliteJournal, Stored, decode_state,
+    encode_state,
+};
+
+/// A journal with a real history, closed, with a snapshot in the middle and one nearer to its end.
+struct Lived {
+    folder: TempDir,
+    batches: Vec<Vec<Recorded>>,
+    older: PathBuf,
+    newest: PathBuf,
+}
+
+impl Lived {
+    fn new() -> Self {
+        let folder = folder();
+        let batches = history().batches;
+        let journal = open(folder.path());
+        let term = win(&journal).term;
+        let mut after = Position(0);
+        for (batch, events) in (1..).map(BatchId).zip(batches.clone()) {
+            let append = Append { term, after, batch, events };
+            after = wait(journal.append(append)).expect("nobody else leads");
+        }
+        let [older, newest] = [batches.len() / 2, batches.len() * 3 / 4].map(|end| {
+            let position = Position(batches[..end].iter().map(|it| it.len() as u64).sum());
+            let engine = fold(batches[..end].iter().map(Vec::as_slice)).unwrap();
+            let state = encode_state(&engine);
+            assert_eq!(wait(journal.save(Snapshot { position, state })), Ok(()));
+            file(folder.path(), position.0)
+        });
+        Self { folder, batches, older, newest }
+    }
+
+    /// Which snapshot is found, after checking that it and what is behind it come to the state of the whole.
+    fn begins_with(&self) -> Option<PathBuf> {
+        let journal = open(self.folder.path());
+        let found = wait(journal.snapshot()).expect("the snapshots can be looked for");
+        let position = found.as_ref().map_or(Position(0), |found| found.position);
+        let engine = found.as_ref().map(|found| decode_state(&found.state, Config::default()));
+        let mut engine = engine.unwrap_or_else(|| Ok(Engine::new(Config::default()))).unwrap();
+        for batch in wait(journal.tail(position, usize::MAX)).expect("what follows is there") {
+            for Recorded { at, event } in &batch.events {
+                engine.apply(*at, event).expect("it fits the state");
+            }
+        }
+        let whole = fold(self.batches.iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(engine.details(), whole.details());
+        found.map(|found| file(self.folder.path(), found.position.0))
+    }
+}
+
+fn file(folder: &Path, position: u64) -> PathBuf {
+    folder.join(format!("snapshot-{position:020}"))
+}
+
+/// The names of all files that have to do with snapshots.
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.map(|name| name.into_string().unwrap());
+    let mut names: Vec<_> =
+        names.filter(|name| name.contains("snapshot") && name != "snapshot.lock").collect();
+    names.sort_unstable();
+    names
+}
+
+/// A state that tells its position in every part of it.
+fn state_at(position: u64) -> Snapshot {
+    let state = position.to_le_bytes().repeat(40_000);
+    Snapshot { position: Position(position), state }
+}
+
+fn save(journal: &SqliteJournal, position: u64) {
+    assert_eq!(wait(journal.save(state_at(position))), Ok(()));
+}
+
+fn newest(journal: &SqliteJournal) -> Option<u64> {
+    let found = wait(journal.snapshot()).expect("the snapshots can be looked for")?;
+    assert!(found == state_at(found.position.0), "another state than was saved");
+    Some(found.position.0)
+}
+
+/// A journal of batches of one event.
+fn filled(folder: &Path, batches: u64) -> SqliteJournal {
+    let journal = open(folder);
+    let term = win(&journal).term;
+    (0..batches).for_each(|at| put(&journal, term, at, 1));
+    assert_eq!(wait(journal.resign(term)), Ok(()));
+    journal
+}
+
+#[test]
+fn a_damaged_newest_gives_way_to_the_one_before() {
+    let lived = Lived::new();
+    assert_eq!(lived.begins_with().as_ref(), Some(&lived.newest));
+    let bytes = fs::read(&lived.newest).unwrap();
+    let flipped = |at: usize| {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x10;
+        bytes
+    };
+    let (last, cut) = (bytes.len() - 1, |end: usize| bytes[..end].to_vec());
+    let damaged = [
+        [0, 1, 8, 9, last / 2, last].map(flipped).to_vec(),
+        [0, 1, 8, 9, last / 2, last].map(cut).to_vec(),
+        vec![[&bytes[..], &[0]].concat(), vec![0; bytes.len()]],
+    ];
+    for damaged in damaged.concat() {
+        fs::write(&lived.newest, damaged).unwrap();
+        assert_eq!(lived.begins_with().as_ref(), Some(&lived.older));
+    }
+    fs::write(&lived.older, "").unwrap();
+    assert_eq!(lived.begins_with(), None, "nothing has left, so the journal is enough");
+}
+
+#[test]
+fn one_that_cannot_be_read_at_all_gives_way_too() {
+    let lived = Lived::new();
+    for path in [&lived.newest, &lived.older] {
+        fs::remove_file(path).unwrap();
+        // Reading a folder fails for root too.
+        fs::create_dir(path).unwrap();
+        if path == &lived.newest {
+            assert_eq!(lived.begins_with().as_ref(), Some(&lived.older));
+        }
+    }
+    let found = wait(open(lived.folder.path()).snapshot());
+    assert!(found.is_err(), "that there is none would be a lie: {found:?}");
+}
+
+#[test]
+fn a_damaged_one_does_not_take_the_place_of_a_whole_one() {
+    let folder = folder();
+    let journal = filled(folder.path(), 20);
+    for position in [4, 8] {
+        save(&journal, position);
+    }
+    fs::write(file(folder.path(), 8), "damaged").unwrap();
+    save(&journal, 12);
+    assert_eq!(files(folder.path()).len(), 2);
+    assert_eq!(wait(journal.prune(Position(20))), Ok(Position(4)));
+    fs::write(file(folder.path(), 12), "damaged").unwrap();
+    assert_eq!(newest(&journal), Some(4));
+    assert_eq!(wait(journal.tail(Position(4), 100)).unwrap().len(), 16);
+}
+
+#[test]
+fn what_a_crash_left_unfinished_does_not_count_and_is_overwritten() {
+    let folder = folder();
+    let journal = filled(folder.path(), 10);
+    let unfinished = folder.path().join("snapshot.new");
+    save(&journal, 3);
+    let whole = fs::read(file(folder.path(), 3)).unwrap();
+    // Written to its end, but not renamed; cut short; larger than what comes next.
+    for left in [whole.clone(), whole[..100].to_vec(), whole.repeat(3), Vec::new()] {
+        fs::write(&unfinished, left).unwrap();
+        let journal = open(folder.path());
+        assert_eq!(newest(&journal), Some(3));
+        assert_eq!(wait(journal.prune(Position(9))), Ok(Position(0)), "there is one, not two");
+    }
+    fs::write(&unfinished, whole.repeat(3)).unwrap();
+    save(&journal, 6);
+    assert_eq!(newest(&journal), Some(6));
+    let names = [3, 6].map(|position| format!("snapshot-{position:020}"));
+    assert_eq!(files(folder.path()), names);
+}
+
+#[test]
+fn other_files_in_the_folder_are_nobodys_snapshot() {
+    let folder = folder();
+    let journal = filled(folder.path(), 3);
+    for name in ["snapshot-", "snapshot-one", "snapshot-00000000000000000002.bak", "snapshot--1"] {
+        fs::write(folder.path().join(name), "somebody's").unwrap();
+    }
+    (1..4).for_each(|position| save(&journal, position));
+    assert_eq!(newest(&journal), Some(3));
+    assert_eq!(files(folder.path()).len(), 4 + 2);
+}
+
+#[test]
+fn many_batches_leave_a_bounded_number_at_a_time() {
+    let folder = folder();
+    let journal = filled(folder.path(), 600);
+    let term = win(&journal).term;
+    for position in [598, 600] {
+        save(&journal, position);
+    }
+    for (round, floor) in [256, 512, 598, 598].into_iter().enumerate() {
+        assert_eq!(wait(journal.prune(Position(u64::MAX))), Ok(Position(floor)));
+        let left = wait(journal.tail(Position(floor), usize::MAX)).unwrap();
+        let head = 600 + round as u64;
+        assert_eq!(left.len() as u64, head - floor);
+        assert!(wait(journal.tail(Position(floor - 1), 1)).is_err());
+        put(&journal, term, head, 1);
+    }
+}
+
+#[test]
+fn those_who_save_at_once_leave_whole_files() {
+    const EACH: u64 = 20;
+    let folder = folder();
+    drop(filled(folder.path(), 4 * EACH));
+    thread::scope(|scope| {
+        for saver in 1..=4 {
+            let journal = open(folder.path());
+            scope.spawn(move || (0..EACH).for_each(|at| save(&journal, at * 4 + saver)));
+        }
+    });
+    let kept = snapshots::kept(folder.path()).unwrap();
+    assert_eq!(kept.len(), 2);
+    for (kept, position) in kept.into_iter().zip([4 * EACH - 1, 4 * EACH]) {
+        let found = snapshots::newest(&[kept], Position(u64::MAX)).unwrap();
+        assert!(found == Some(state_at(position)), "half a snapshot at {position}");
+    }
+}
+
+/// The disk lied about what it had kept, or somebody put an old file in place.
+#[test]
+fn a_journal_that_lost_its_tail_does_without_its_snapshots() {
+    let folder = folder();
+    drop(filled(folder.path(), 10));
+    let early = fs::read(folder.path().join("journal.db")).unwrap();
+    let journal = open(folder.path());
+    save(&journal, 8);
+    let term = win(&journal).term;
+    (10..20).for_each(|at| put(&journal, term, at, 1));
+    save(&journal, 15);
+    assert_eq!(newest(&journal), Some(15));
+    drop(journal);
+    fs::write(folder.path().join("journal.db"), early).unwrap();
+    let journal = open(folder.path());
+    assert_eq!(newest(&journal), Some(8));
+    assert_eq!(wait(journal.prune(Position(20))), Ok(Position(0)));
+    let term = win(&journal).term;
+    (10..20).for_each(|at| put(&journal, term, at, 1));
+    assert_eq!(newest(&journal), Some(8), "the other is of events that are there no more");
+    let names = [format!("lost-snapshot-{:020}", 15), format!("snapshot-{:020}", 8)];
+    assert_eq!(files(folder.path()), names);
+    save(&journal, 18);
+    assert_eq!(newest(&journal), Some(18));
+}
+
+#[test]
+fn a_row_that_is_lost_behind_what_has_left_is_damage() {
+    let folder = folder();
+    let journal = filled(folder.path(), 10);
+    for position in [5, 10] {
+        save(&journal, position);
+    }
+    assert_eq!(wait(journal.prune(Position(10))), Ok(Position(5)));
+    let connection = Connection::open(folder.path().join("journal.db")).unwrap();
+    assert_eq!(connection.execute("DELETE FROM journal WHERE position = 6", ()), Ok(1));
+    super::crew::is_damaged(&wait(journal.tail(Position(5), 10)));
+}
+
+/// What `processes::child` does in this role: appends, saves and prunes for ever, and says each position that was saved.
+pub(super) fn save_for_ever(folder: &Path) {
+    let journal = open(folder);
+    let leadership = win(&journal);
+    let mut head = leadership.head.0;
+    loop {
+        for _ in 0..3 {
+            put(&journal, leadership.term, head, 1);
+            head += 1;
+        }
+        save(&journal, head);
+        say("saved", head);
+        wait(journal.prune(Position(head))).expect("it can be pruned");
+    }
+}
+
+/// Kills a process that saves and prunes, again and again on one journal. Each time the newest snapshot, and should it be
+/// damaged the one before, is there with all that follows.
+#[test]
+fn what_was_saved_survives_kills() {
+    let folder = folder();
+    let mut saved = 0;
+    for round in 0..20_usize {
+        let mut mate = Mate::start("save", folder.path());
+        // Zero: it is killed while it starts.
+        let heard: Vec<u64> = (0..round * 7 % 10).map_while(|_| mate.hears("saved")).collect();
+        mate.kill();
+        saved = heard
+            .into_iter()
+            .chain(std::iter::from_fn(|| mate.hears("saved")))
+            .fold(saved, u64::max);
+        mate.child.wait().unwrap();
+        let journal = open(folder.path());
+        let at = newest(&journal).unwrap_or_default();
+        assert!(at >= saved, "round {round}: {saved} was saved, {at} is there");
+        let kept = snapshots::kept(folder.path()).unwrap();
+        for (position, file) in &kept {
+            assert!(
+                snapshots::newest(&[(*position, file.clone())], Position(u64::MAX))
+                    .unwrap()
+                    .is_some()
+            );
+            let behind: Vec<Stored> = wait(journal.tail(*position, usize::MAX)).unwrap();
+            assert_eq!(behind.first().map_or(*position, Stored::after), *position);
+        }
+        if kept.len() < 2 {
+            everything(&journal);
+        }
+    }
+    assert!(saved > 100, "{saved} is too little");
+}
+
+/// In a process of its own: where a process works is one thing for all its threads.
+pub(super) fn work_in_the_working_folder(folder: &Path) {
+    std::env::set_current_dir(folder).expect("it is there");
+    let journal = filled(Path::new(""), 3);
+    (1..4).for_each(|position| save(&journal, position));
+    assert_eq!(newest(&journal), Some(3));
+    assert_eq!(wait(journal.prune(Position(3))), Ok(Position(2)));
+    say("done", 3);
+}
+
+#[test]
+fn the_working_folder_can_be_named_by_nothing() {
+    let folder = folder();
+    let mut mate = Mate::start("work here", folder.path());
+    assert_eq!(mate.hears("done"), Some(3));
+    assert_eq!(files(folder.path()).len(), 2);
+}

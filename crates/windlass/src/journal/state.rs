@@ -1,0 +1,26 @@
+//! The bytes of a snapshot.
+//!
+//! Unlike those of a batch they are the engine's state as it is, so they mean something to versions that have the same
+//! state only. Each version of them that was ever released stays readable: a changed state is a new version, and the
+//! golden snapshot in the tests shows when that was forgotten.
+
+use windlass_core::engine::{Config, Engine};
+
+use crate::store::frame;
+
+const VERSION: u8 = 1;
+
+/// The bytes of an engine's state.
+pub fn encode_state(engine: &Engine) -> Vec<u8> {
+    let body = postcard::to_stdvec(engine)
+        .expect("the state is plain data: nothing in it can refuse to be written");
+    frame::close(VERSION, &body)
+}
+
+/// An engine with the state of these bytes, or what is wrong with them.
+pub fn decode_state(bytes: &[u8], config: Config) -> Result<Engine, String> {
+    let body = frame::open("a snapshot", VERSION, bytes)?;
+    let engine: Engine = postcard::from_bytes(body)
+        .map_err(|error| format!("a snapshot that cannot be read: {error}"))?;
+    Ok(engine.with_config(config))
+}

@@ -1,0 +1,115 @@
+//! What logs as files promise beyond the conformance suite: what happens to their files.
+
+use std::fs;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use tempfile::TempDir;
+use windlass_core::id::{RunId, StepIx};
+
+use super::open::{OPEN_MAX, OpenFiles};
+use super::path;
+use crate::logs::{FileLogs, LogId, LogStore};
+use crate::store::StoreError;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+fn log(step: u32) -> LogId {
+    LogId { run: RunId(33), step: StepIx(step), attempt: 1, delivery: 2 }
+}
+
+/// Waits for a promise.
+fn wait<F: Future>(promise: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut promise = pin!(promise);
+    loop {
+        match promise.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_log_is_a_file_that_anybody_can_read() {
+    let folder = folder();
+    let logs = FileLogs::open(folder.path()).unwrap();
+    wait(logs.append(log(7), 0, b"hello\n".to_vec())).unwrap();
+    assert_eq!(fs::read(folder.path().join("logs/11/7.1.2.log")).unwrap(), b"hello\n");
+}
+
+#[test]
+fn a_promise_that_was_dropped_is_kept() {
+    let folder = folder();
+    let logs = FileLogs::open(folder.path()).unwrap();
+    drop(logs.append(log(7), 0, b"hello\n".to_vec()));
+    drop(logs);
+    let logs = FileLogs::open(folder.path()).unwrap();
+    assert_eq!(wait(logs.list(log(7).run)), Ok(vec![(log(7), 6)]));
+}
+
+#[test]
+fn what_others_put_there_is_left_alone() {
+    let folder = folder();
+    let logs = FileLogs::open(folder.path()).unwrap();
+    let place = folder.path().join("logs");
+    wait(logs.append(log(7), 0, b"a".to_vec())).unwrap();
+    fs::create_dir(place.join("lost+found")).unwrap();
+    fs::write(place.join("README"), "theirs").unwrap();
+    fs::write(place.join("11/notes.txt"), "theirs").unwrap();
+    assert_eq!(wait(logs.runs()), Ok(vec![(log(7).run, 1)]));
+    assert_eq!(wait(logs.list(log(7).run)), Ok(vec![(log(7), 1)]));
+    wait(logs.remove(log(7).run)).unwrap();
+    assert!(place.join("README").exists() && !place.join("11").exists());
+}
+
+/// Somebody with a shell, or another process: the next append must not go into a file that nobody can find.
+#[test]
+fn files_removed_under_it_begin_again() {
+    let folder = folder();
+    let logs = FileLogs::open(folder.path()).unwrap();
+    wait(logs.append(log(7), 0, b"abc".to_vec())).unwrap();
+    fs::remove_dir_all(folder.path().join("logs")).unwrap();
+    assert_eq!(wait(logs.runs()), Ok(Vec::new()));
+    let gap = wait(logs.append(log(7), 3, b"d".to_vec()));
+    assert!(matches!(gap, Err(StoreError::Gap { .. })), "{gap:?}");
+    assert_eq!(wait(logs.append(log(7), 0, b"xy".to_vec())), Ok(2));
+    assert_eq!(wait(logs.read(log(7), 0..9)).unwrap().bytes, b"xy");
+}
+
+#[test]
+fn no_more_files_are_open_than_may_be() {
+    let folder = folder();
+    let mut files = OpenFiles::new(folder.path().to_owned());
+    let all = u32::try_from(OPEN_MAX).unwrap() + 10;
+    for step in 0..all {
+        assert!(files.get(log(step), true).unwrap().is_some());
+        assert!(files.get(log(0), false).unwrap().is_some(), "in use, it stays open");
+    }
+    assert_eq!(files.count(), OPEN_MAX);
+    assert!(files.is_open(log(0)) && files.is_open(log(all - 1)) && !files.is_open(log(1)));
+    assert!(files.get(log(all), false).unwrap().is_none(), "one that is not there");
+    assert!(!path::of_log(folder.path(), log(all)).exists());
+}
+
+#[test]
+fn a_place_that_cannot_be_a_folder_is_refused() {
+    let folder = folder();
+    fs::write(folder.path().join("logs"), "").unwrap();
+    let below = folder.path().join("logs/below");
+    for place in [folder.path(), Path::new(&below)] {
+        let error = FileLogs::open(place).map(drop).unwrap_err();
+        assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
+    }
+}

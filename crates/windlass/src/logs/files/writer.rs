@@ -1,0 +1,54 @@
+//! The thread that appends.
+
+use std::io::{Seek, SeekFrom, Write};
+use std::sync::mpsc::Receiver;
+
+use super::open::OpenFiles;
+use crate::logs::LogId;
+use crate::logs::seam::new_bytes;
+use crate::store::StoreError;
+use crate::store::sqlite::desk::{Answer, tell};
+use crate::store::sqlite::failure;
+
+#[derive(Debug)]
+pub(super) struct Append {
+    pub(super) log: LogId,
+    pub(super) at: u64,
+    pub(super) bytes: Vec<u8>,
+    pub(super) answer: Answer<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) place: String,
+    pub(super) files: OpenFiles,
+}
+
+impl Writer {
+    /// Serves until the desk is closed.
+    #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
+    pub(super) fn run(mut self, requests: Receiver<Append>) {
+        for Append { log, at, bytes, answer } in &requests {
+            tell(answer, self.append(log, at, &bytes));
+        }
+    }
+
+    fn append(&mut self, log: LogId, at: u64, bytes: &[u8]) -> Result<u64, StoreError> {
+        let failed = |error| failure::of_io(&self.place, &error);
+        let begins = at == 0 && !bytes.is_empty();
+        let Some((file, size)) = self.files.get(log, begins).map_err(failed)? else {
+            return new_bytes(0, at, bytes).map(|_| 0);
+        };
+        let new = new_bytes(size, at, bytes)?;
+        if new.is_empty() {
+            return Ok(size);
+        }
+        let written = file.seek(SeekFrom::Start(size)).and_then(|_| file.write_all(new));
+        written.map_err(|error| {
+            // Half of it may be there: on a disk without room, what is told is that nothing was written.
+            drop(file.set_len(size));
+            failed(error)
+        })?;
+        Ok(size + new.len() as u64)
+    }
+}

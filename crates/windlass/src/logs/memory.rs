@@ -1,0 +1,173 @@
+//! Logs in memory: they live as long as their process, and the newest longest.
+
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use windlass_core::id::{RunId, StepIx};
+
+use super::seam::{LogId, LogPart, LogStore, READ_MAX, new_bytes};
+use crate::store::{Promise, StoreError};
+
+/// The most bytes of all logs in memory: what a laptop can spare, and more than anybody reads of runs that are gone with
+/// their process. Beyond it the logs of the oldest run go.
+pub const MEMORY_MAX: usize = 256 << 20;
+
+/// Logs in memory, for runs that need not survive their process, and for tests.
+#[derive(Debug)]
+pub struct MemoryLogs {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    logs: BTreeMap<LogId, Vec<u8>>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl MemoryLogs {
+    /// No logs yet, and at most [`MEMORY_MAX`] bytes of them.
+    pub fn new() -> Self {
+        Self::with_room_for(MEMORY_MAX)
+    }
+
+    /// No logs yet, and at most so many bytes of them.
+    pub fn with_room_for(bytes_max: usize) -> Self {
+        let state = State { logs: BTreeMap::new(), bytes: 0, bytes_max };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// A panic while the lock was held can at worst leave bytes counted that are not there.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryLogs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl State {
+    fn append(&mut self, log: LogId, at: u64, bytes: &[u8]) -> Result<u64, StoreError> {
+        let size = self.size(log);
+        let new = new_bytes(size, at, bytes)?;
+        if new.is_empty() {
+            return Ok(size);
+        }
+        self.make_room(log.run, new.len())?;
+        self.bytes += new.len();
+        self.logs.entry(log).or_default().extend_from_slice(new);
+        Ok(self.size(log))
+    }
+
+    fn size(&self, log: LogId) -> u64 {
+        self.logs.get(&log).map_or(0, |bytes| bytes.len() as u64)
+    }
+
+    /// Drops the logs of the oldest runs, but never of the run that writes: its next append would be behind a hole.
+    fn make_room(&mut self, writes: RunId, more: usize) -> Result<(), StoreError> {
+        while self.bytes.saturating_add(more) > self.bytes_max {
+            let others = self.logs.keys().map(|log| log.run).find(|run| *run != writes);
+            let oldest =
+                others.ok_or_else(|| StoreError::Full { place: "in memory".to_owned() })?;
+            self.remove(oldest);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, run: RunId) {
+        for (_, bytes) in self.logs.extract_if(all_of(run), |_, _| true) {
+            self.bytes -= bytes.len();
+        }
+    }
+
+    fn read(&self, log: LogId, range: Range<u64>) -> LogPart {
+        let Some(bytes) = self.logs.get(&log) else { return LogPart::default() };
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+        let from = place(range.start);
+        let to = place(range.end).min(from.saturating_add(READ_MAX)).max(from);
+        let (size, from_byte) = (bytes.len() as u64, from as u64);
+        LogPart { from: from_byte, bytes: bytes[from..to].to_vec(), size }
+    }
+
+    fn list(&self, run: RunId) -> Vec<(LogId, u64)> {
+        let logs = self.logs.range(all_of(run));
+        logs.map(|(log, bytes)| (*log, bytes.len() as u64)).collect()
+    }
+
+    fn runs(&self) -> Vec<(RunId, u64)> {
+        let mut runs: BTreeMap<RunId, u64> = BTreeMap::new();
+        for (log, bytes) in &self.logs {
+            *runs.entry(log.run).or_default() += bytes.len() as u64;
+        }
+        runs.into_iter().collect()
+    }
+}
+
+fn all_of(run: RunId) -> RangeInclusive<LogId> {
+    let log = |step, number| LogId { run, step: StepIx(step), attempt: number, delivery: number };
+    log(0, 0)..=log(u32::MAX, u16::MAX)
+}
+
+impl LogStore for MemoryLogs {
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
+        Box::pin(async move { self.state().append(log, at, &bytes) })
+    }
+
+    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
+        Box::pin(async move { Ok(self.state().read(log, range)) })
+    }
+
+    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
+        Box::pin(async move { Ok(self.state().list(run)) })
+    }
+
+    fn remove(&self, run: RunId) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.state().remove(run);
+            Ok(())
+        })
+    }
+
+    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
+        Box::pin(async move { Ok(self.state().runs()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Position;
+
+    fn log(run: u64, step: u32) -> LogId {
+        LogId { run: RunId(run), step: StepIx(step), attempt: 1, delivery: 1 }
+    }
+
+    #[test]
+    fn the_oldest_run_makes_room() {
+        let mut state = State { logs: BTreeMap::new(), bytes: 0, bytes_max: 10 };
+        for (run, step) in [(1, 0), (1, 1), (2, 0)] {
+            state.append(log(run, step), 0, b"abc").unwrap();
+        }
+        assert_eq!(state.append(log(3, 0), 0, b"de"), Ok(2));
+        assert_eq!(state.runs(), [(RunId(2), 3), (RunId(3), 2)]);
+        let gap = StoreError::Gap { after: Position(3), head: Position(0) };
+        assert_eq!(state.append(log(1, 0), 3, b"def"), Err(gap), "it is gone for its sender too");
+        assert_eq!(state.append(log(2, 0), 3, b"defghij"), Ok(10), "a newer one goes as well");
+        assert_eq!(state.runs(), [(RunId(2), 10)]);
+    }
+
+    #[test]
+    fn a_run_that_is_too_large_by_itself_is_refused() {
+        let mut state = State { logs: BTreeMap::new(), bytes: 0, bytes_max: 10 };
+        state.append(log(1, 0), 0, b"0123456789").unwrap();
+        let full = Err(StoreError::Full { place: "in memory".to_owned() });
+        assert_eq!(state.append(log(1, 0), 10, b"a"), full);
+        assert_eq!(state.append(log(1, 0), 9, b"9"), Ok(10), "a repeat needs no room");
+        state.remove(RunId(1));
+        assert_eq!((state.bytes, state.append(log(1, 0), 0, b"a")), (0, Ok(1)));
+    }
+}

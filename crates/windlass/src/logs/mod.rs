@@ -1,0 +1,15 @@
+//! The logs: what steps print, as files beside the database, read by byte ranges.
+//!
+//! [`LogStore`] says what each call promises; `conformance` proves it for a backend.
+
+#[cfg(feature = "sqlite")]
+mod files;
+mod memory;
+mod retention;
+mod seam;
+
+#[cfg(feature = "sqlite")]
+pub use files::FileLogs;
+pub use memory::{MEMORY_MAX, MemoryLogs};
+pub use retention::{Retention, expired};
+pub use seam::{LogId, LogPart, LogStore, READ_MAX};

@@ -1,0 +1,66 @@
+//! What a store of logs must do, and what each call promises.
+
+use std::fmt;
+use std::ops::Range;
+
+use windlass_core::id::{RunId, StepIx};
+
+use crate::journal::Position;
+use crate::store::{Promise, StoreError};
+
+/// Names the log of one hand-out of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogId {
+    /// Of which run.
+    pub run: RunId,
+    /// Which step.
+    pub step: StepIx,
+    /// The how-manieth attempt, from 1.
+    pub attempt: u16,
+    /// The how-manieth hand-out of it, from 1.
+    pub delivery: u16,
+}
+
+/// Bytes of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPart {
+    /// Where in the log they begin; its end at most.
+    pub from: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// How long the log is now, all of it.
+    pub size: u64,
+}
+
+/// The most bytes that one call reads.
+pub const READ_MAX: usize = 1 << 20;
+
+/// Keeps what steps print. It shares nothing with the journal: a flood of output must not delay a lease.
+pub trait LogStore: Send + Sync + fmt::Debug {
+    /// Adds bytes at `at`, which is how long the log was: what is there already is not written twice, so that a sender
+    /// that heard no answer sends the same again. Bytes behind a hole are refused with
+    /// [`StoreError::Gap`], whose `head` is how long the log is. Returns how long the log is now. Not synced: what a crash
+    /// of the machine takes is the end of a log.
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64>;
+
+    /// Bytes of a log from a range, at most [`READ_MAX`]; what is beyond its end is left out. A log that is not there is
+    /// empty.
+    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart>;
+
+    /// The logs of a run, in order, with their sizes.
+    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>>;
+
+    /// Drops the logs of a run. That there are none is no error.
+    fn remove(&self, run: RunId) -> Promise<'_, ()>;
+
+    /// Runs that have logs, oldest first, with the bytes that they take: what retention looks at.
+    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>>;
+}
+
+/// What of `bytes`, which begin at `at`, is new to a log of this size: the rule of every backend's append.
+pub(super) fn new_bytes(size: u64, at: u64, bytes: &[u8]) -> Result<&[u8], StoreError> {
+    let Some(known) = size.checked_sub(at) else {
+        return Err(StoreError::Gap { after: Position(at), head: Position(size) });
+    };
+    Ok(usize::try_from(known).ok().and_then(|known| bytes.get(known..)).unwrap_or_default())
+}

@@ -1,0 +1,11 @@
+//! What journal, archive and logs have in common: how a call is answered, what can go wrong, and SQLite.
+
+mod error;
+pub(crate) mod folder;
+pub(crate) mod frame;
+mod promise;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+
+pub use error::StoreError;
+pub use promise::{Now, Promise};

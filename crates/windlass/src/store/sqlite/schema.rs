@@ -1,0 +1,96 @@
+//! Whose database it is, and which version of the tables it has.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::failure;
+use crate::store::StoreError;
+
+/// The tables of one kind of database.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    /// Tells it from every other database.
+    pub(crate) application: i32,
+    /// Forward only, never changed once released. The version of a schema is how many of them it has seen.
+    pub(crate) migrations: &'static [&'static str],
+}
+
+impl Tables {
+    /// Refuses what is not ours or not ours yet, before anything is changed. Returns how many migrations it has seen.
+    pub(crate) fn check(&self, connection: &Connection, place: &str) -> Result<usize, StoreError> {
+        let header = Header::read(connection).map_err(|error| failure::of_sqlite(place, &error))?;
+        let Header { application, version, is_empty } = header;
+        if application != self.application {
+            if application == 0 && version == 0 && is_empty {
+                return Ok(0);
+            }
+            let reason = format!(
+                "it is a database of another application (id {application:#x}): name another folder"
+            );
+            return Err(failure::unusable(place, reason));
+        }
+        let seen = usize::try_from(version)
+            .map_err(|_| failure::damaged(place, format!("its schema has version {version}")))?;
+        if seen > self.migrations.len() {
+            let known = u32::try_from(self.migrations.len()).expect("migrations are few");
+            let found = version.cast_unsigned();
+            return Err(StoreError::Newer { place: place.to_owned(), found, known });
+        }
+        Ok(seen)
+    }
+
+    /// Brings the tables up to date.
+    pub(crate) fn migrate(
+        &self,
+        connection: &mut Connection,
+        place: &str,
+    ) -> Result<(), StoreError> {
+        let seen = self.check(connection, place)?;
+        for version in seen + 1..=self.migrations.len() {
+            self.apply(connection, version, self.migrations[version - 1])
+                .map_err(|error| failure::of_sqlite(place, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Applies one migration, all of it or nothing, unless another process has done so meanwhile.
+    pub(crate) fn apply(
+        &self,
+        connection: &mut Connection,
+        version: usize,
+        migration: &str,
+    ) -> rusqlite::Result<()> {
+        let version = i32::try_from(version).expect("migrations are few");
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if pragma(&transaction, "user_version")? >= version {
+            return Ok(());
+        }
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "application_id", self.application)?;
+        transaction.pragma_update(None, "user_version", version)?;
+        transaction.commit()
+    }
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// What a database says about itself.
+struct Header {
+    application: i32,
+    version: i32,
+    is_empty: bool,
+}
+
+impl Header {
+    /// In one transaction: another process may be making the tables.
+    fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let transaction = connection.unchecked_transaction()?;
+        let empty = "SELECT count(*) = 0 FROM sqlite_schema";
+        Ok(Self {
+            application: pragma(&transaction, "application_id")?,
+            version: pragma(&transaction, "user_version")?,
+            is_empty: transaction.query_row(empty, (), |row| row.get(0))?,
+        })
+    }
+}

@@ -1,0 +1,316 @@
+//! Every archive of this crate keeps its promises, and the checks find one that does not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+#[cfg(feature = "sqlite")]
+use windlass::archive::SqliteArchive;
+use windlass::archive::{Archive, Claim, Claimed, MemoryArchive, RunQuery, RunRecord, SealedRun};
+use windlass::conformance::{self, ARCHIVE_CHECKS, Shared};
+use windlass::core::id::RunId;
+use windlass::core::outcome::RunStatus;
+use windlass::core::time::Time;
+use windlass::journal::{Position, Recorded};
+use windlass::store::Promise;
+
+#[test]
+fn memory_conforms() {
+    conformance::archive("memory", || Shared::archive(MemoryArchive::new()));
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_conforms() {
+    conformance::archive("sqlite", sqlite);
+}
+
+/// A folder that is removed with the function that opens the archive in it.
+#[cfg(feature = "sqlite")]
+fn sqlite() -> impl Fn() -> Arc<dyn Archive> {
+    // In memory where that is possible: thousands of commits wait for no disk. No check pulls the plug.
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    let folder = folder.expect("a folder can be made");
+    move || Arc::new(SqliteArchive::open(&folder).expect("the archive opens"))
+}
+
+/// The same archive without a flaw must pass, or what follows says nothing.
+#[test]
+fn an_archive_without_a_flaw_conforms() {
+    conformance::archive("without a flaw", || flawed(None));
+}
+
+#[test]
+fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
+    for flaw in Flaw::ALL {
+        let report = conformance::examine_archive("flawed", || flawed(Some(flaw)));
+        let check = flaw.found_by();
+        assert!(ARCHIVE_CHECKS.iter().any(|known| known.name == check), "there is no {check}");
+        assert!(report.has_failed(check), "{flaw:?} was not found by {check}\n{report}");
+    }
+}
+
+fn flawed(flaw: Option<Flaw>) -> impl Fn() -> Arc<dyn Archive> {
+    let storage: Arc<Mutex<Storage>> = Arc::default();
+    move || Arc::new(Flawed::open(&storage, flaw))
+}
+
+/// A promise that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    AnswersEveryClaimWithNew,
+    ComparesKeysWithoutCase,
+    CountsRunsInSignedNumbers,
+    CutsLargeRuns,
+    DropsKeysWithTheirRuns,
+    ForgetsKeysOnReopening,
+    ForgetsRunsOnReopening,
+    IgnoresBodies,
+    IgnoresSince,
+    IgnoresStatus,
+    InventsRuns,
+    KeepsTheLaterOfTwo,
+    ListsTheOldestFirst,
+    LosesTimes,
+    PrunesWhatEndedAtTheTime,
+    PrunesWithoutABound,
+    ReadsFromTheAskedPosition,
+    RepeatsTheLastOfAPage,
+    ReturnsAllThatThereIs,
+}
+
+impl Flaw {
+    const ALL: [Self; 19] = [
+        Self::AnswersEveryClaimWithNew,
+        Self::ComparesKeysWithoutCase,
+        Self::CountsRunsInSignedNumbers,
+        Self::CutsLargeRuns,
+        Self::DropsKeysWithTheirRuns,
+        Self::ForgetsKeysOnReopening,
+        Self::ForgetsRunsOnReopening,
+        Self::IgnoresBodies,
+        Self::IgnoresSince,
+        Self::IgnoresStatus,
+        Self::InventsRuns,
+        Self::KeepsTheLaterOfTwo,
+        Self::ListsTheOldestFirst,
+        Self::LosesTimes,
+        Self::PrunesWhatEndedAtTheTime,
+        Self::PrunesWithoutABound,
+        Self::ReadsFromTheAskedPosition,
+        Self::RepeatsTheLastOfAPage,
+        Self::ReturnsAllThatThereIs,
+    ];
+
+    /// The check that is there for it; others may fail too.
+    const fn found_by(self) -> &'static str {
+        match self {
+            Self::AnswersEveryClaimWithNew => "keys::of_claims_at_once_one_is_new",
+            Self::ComparesKeysWithoutCase => "keys::keys_are_told_apart_byte_by_byte",
+            Self::CountsRunsInSignedNumbers | Self::ListsTheOldestFirst => {
+                "archive::runs_are_listed_newest_first"
+            }
+            Self::CutsLargeRuns => "archive::a_large_run_is_read_in_pages",
+            Self::DropsKeysWithTheirRuns => "keys::a_key_outlives_its_run",
+            Self::ForgetsKeysOnReopening => "keys::reopened_they_are_known",
+            Self::ForgetsRunsOnReopening => "archive::reopened_it_has_everything",
+            Self::IgnoresBodies => "keys::another_body_is_a_conflict",
+            Self::IgnoresSince | Self::IgnoresStatus => {
+                "archive::filters_let_through_what_they_say"
+            }
+            Self::InventsRuns => "archive::a_run_that_is_not_here_is_none",
+            Self::KeepsTheLaterOfTwo => "archive::the_same_run_again_changes_nothing",
+            Self::LosesTimes => "archive::every_event_reads_as_it_was_written",
+            Self::PrunesWhatEndedAtTheTime => "archive::what_ended_before_is_pruned",
+            Self::PrunesWithoutABound => "archive::pruning_is_done_in_parts",
+            Self::ReadsFromTheAskedPosition => "archive::events_are_paged_by_position",
+            Self::RepeatsTheLastOfAPage => {
+                "archive::pages_make_up_the_whole_while_runs_come_and_go"
+            }
+            Self::ReturnsAllThatThereIs => "archive::a_page_has_a_bound",
+        }
+    }
+}
+
+/// What all handles share, as a file would be.
+#[derive(Debug, Default)]
+struct Storage {
+    runs: BTreeMap<RunId, SealedRun>,
+    keys: BTreeMap<String, Claim>,
+    handles: usize,
+}
+
+/// A handle.
+#[derive(Debug)]
+struct Flawed {
+    storage: Arc<Mutex<Storage>>,
+    flaw: Option<Flaw>,
+}
+
+impl Flawed {
+    fn open(storage: &Arc<Mutex<Storage>>, flaw: Option<Flaw>) -> Self {
+        let archive = Self { storage: Arc::clone(storage), flaw };
+        let mut it = archive.locked();
+        if it.handles == 0 && archive.has(Flaw::ForgetsRunsOnReopening) {
+            it.runs.clear();
+        }
+        if it.handles == 0 && archive.has(Flaw::ForgetsKeysOnReopening) {
+            it.keys.clear();
+        }
+        it.handles += 1;
+        drop(it);
+        archive
+    }
+
+    fn has(&self, flaw: Flaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Storage> {
+        self.storage.lock().expect("nothing panics while it is held")
+    }
+
+    fn keep_now(&self, mut run: SealedRun) {
+        if self.has(Flaw::LosesTimes) {
+            run.events.iter_mut().for_each(|(_, recorded)| recorded.at = Time::ZERO);
+        }
+        if self.has(Flaw::CutsLargeRuns) {
+            run.events.truncate(20_000);
+        }
+        let mut it = self.locked();
+        if self.has(Flaw::KeepsTheLaterOfTwo) {
+            it.runs.remove(&run.record.run);
+        }
+        it.runs.entry(run.record.run).or_insert(run);
+    }
+
+    fn runs_now(&self, query: &RunQuery) -> Vec<RunRecord> {
+        let it = self.locked();
+        let older = |run: &RunRecord| match query.before {
+            Some(before) if self.has(Flaw::RepeatsTheLastOfAPage) => run.run <= before,
+            Some(before) => run.run < before,
+            None => true,
+        };
+        let asked = |run: &RunRecord| {
+            let status = query.status.filter(|_| !self.has(Flaw::IgnoresStatus));
+            let since = query.since.filter(|_| !self.has(Flaw::IgnoresSince));
+            query.pipeline.as_ref().is_none_or(|pipeline| *pipeline == run.pipeline)
+                && status.is_none_or(|status| status == run.status)
+                && since.is_none_or(|since| run.submitted_at >= since)
+        };
+        let mut runs: Vec<RunRecord> = it.runs.values().map(|run| run.record.clone()).collect();
+        runs.retain(|run| older(run) && asked(run));
+        runs.sort_by_key(|run| std::cmp::Reverse(run.run));
+        if self.has(Flaw::ListsTheOldestFirst) {
+            runs.reverse();
+        }
+        if self.has(Flaw::CountsRunsInSignedNumbers) {
+            runs.sort_by_key(|run| std::cmp::Reverse(run.run.0.cast_signed()));
+        }
+        let bound = if self.has(Flaw::ReturnsAllThatThereIs) { usize::MAX } else { 1_000 };
+        runs.truncate(query.most.min(bound));
+        runs
+    }
+
+    fn events_now(&self, run: RunId, after: Position, most: usize) -> Vec<(Position, Recorded)> {
+        let it = self.locked();
+        let events = it.runs.get(&run).map_or(&[][..], |run| &run.events);
+        let inclusive = self.has(Flaw::ReadsFromTheAskedPosition);
+        let behind = |position: Position| position > after || inclusive && position == after;
+        events.iter().filter(|(position, _)| behind(*position)).take(most).cloned().collect()
+    }
+
+    fn claim_now(&self, mut claim: Claim) -> Claimed {
+        if self.has(Flaw::ComparesKeysWithoutCase) {
+            claim.key.make_ascii_lowercase();
+        }
+        let mut it = self.locked();
+        match it.keys.get(&claim.key) {
+            Some(_) if self.has(Flaw::AnswersEveryClaimWithNew) => Claimed::New,
+            Some(known) if known.body == claim.body || self.has(Flaw::IgnoresBodies) => {
+                Claimed::Known(known.run)
+            }
+            Some(known) => Claimed::Conflict(known.run),
+            None => {
+                it.keys.insert(claim.key.clone(), claim);
+                Claimed::New
+            }
+        }
+    }
+
+    fn prune_now(&self, runs: Time, keys: Time) -> Vec<RunId> {
+        let mut it = self.locked();
+        let bound = if self.has(Flaw::PrunesWithoutABound) { usize::MAX } else { 1_000 };
+        let inclusive = self.has(Flaw::PrunesWhatEndedAtTheTime);
+        let ended = |at: Time| at < runs || inclusive && at == runs;
+        let lines = it.runs.values().map(|run| &run.record);
+        let dropped = lines.filter(|run| ended(run.ended_at)).map(|run| run.run);
+        let dropped: Vec<RunId> = dropped.take(bound).collect();
+        it.runs.retain(|run, _| !dropped.contains(run));
+        let with_runs = self.has(Flaw::DropsKeysWithTheirRuns);
+        it.keys.retain(|_, claim| claim.at >= keys && !(with_runs && dropped.contains(&claim.run)));
+        dropped
+    }
+
+    /// The line of a run that never was.
+    fn invented(&self, run: RunId) -> Option<RunRecord> {
+        let (submitted_at, ended_at) = (Time::ZERO, Time::ZERO);
+        let (pipeline, status) = (String::new(), RunStatus::Failed);
+        self.has(Flaw::InventsRuns).then_some(RunRecord {
+            run,
+            pipeline,
+            status,
+            submitted_at,
+            ended_at,
+            steps: 0,
+        })
+    }
+}
+
+impl Drop for Flawed {
+    fn drop(&mut self) {
+        self.locked().handles -= 1;
+    }
+}
+
+impl Archive for Flawed {
+    fn keep(&self, run: SealedRun) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.keep_now(run);
+            Ok(())
+        })
+    }
+
+    fn run(&self, run: RunId) -> Promise<'_, Option<RunRecord>> {
+        Box::pin(async move {
+            let found = self.locked().runs.get(&run).map(|run| run.record.clone());
+            Ok(found.or_else(|| self.invented(run)))
+        })
+    }
+
+    fn runs(&self, query: RunQuery) -> Promise<'_, Vec<RunRecord>> {
+        Box::pin(async move { Ok(self.runs_now(&query)) })
+    }
+
+    fn events(
+        &self,
+        run: RunId,
+        after: Position,
+        most: usize,
+    ) -> Promise<'_, Vec<(Position, Recorded)>> {
+        Box::pin(async move { Ok(self.events_now(run, after, most)) })
+    }
+
+    fn claim(&self, claim: Claim) -> Promise<'_, Claimed> {
+        if claim.key.len() > 256 {
+            let (place, reason) = ("here".to_owned(), "a long key".to_owned());
+            return Box::pin(async {
+                Err(windlass::store::StoreError::Unusable { place, reason })
+            });
+        }
+        Box::pin(async move { Ok(self.claim_now(claim)) })
+    }
+
+    fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
+        Box::pin(async move { Ok(self.prune_now(runs, keys)) })
+    }
+}

@@ -1,0 +1,65 @@
+//! Everything has a bound, and nobody is lost at one.
+
+use windlass::conformance::{Call, Fault, Gate};
+use windlass::controller::NodeConfig;
+use windlass::core::engine::{Answer, Config};
+use windlass::core::outcome::{RunStatus, StepStatus};
+use windlass::core::time::Span;
+use windlass::journal::{Journal as _, Position};
+
+use super::crew::{
+    Mate, TTL, config, folded, is_pending, journal, pass, plan, run, start, start_with,
+};
+
+#[tokio::test(start_paused = true)]
+async fn callers_wait_at_a_full_door_and_none_is_lost() {
+    let (journal, plan) = (journal(), plan(["build"]));
+    let node = start(&journal, "ann").await;
+    let asking: Vec<_> = (0..3_000).map(|n| node.submitting(run(n), &plan)).collect();
+    for asked in asking {
+        assert!(matches!(asked.await, Ok(Ok(Answer::Submitted { .. }))));
+    }
+    assert_eq!(node.details(), folded(&*journal).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_does_not_wait_for_a_flood_to_end() {
+    let (journal, plan) = (journal(), plan(["build"]));
+    let node = start(&journal, "ann").await;
+    let asking: Vec<_> = (0..1_000).map(|n| node.submitting(run(n), &plan)).collect();
+    for asked in asking {
+        assert!(asked.await.expect("it runs").is_ok());
+    }
+    let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
+    let largest = batches.iter().map(|batch| batch.events.len()).max();
+    assert!(largest <= Some(64), "{largest:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_gathers_while_an_append_hangs_is_bounded_and_nobody_falls_silent_by_it() {
+    let (journal, plan) = (journal(), plan(["build"]));
+    let engine = Config { runs_max: 20_000, ..Config::default() };
+    let node = start_with(&journal, NodeConfig { engine, ..config("ann") }).await;
+    let mut mate = Mate::join(&node, 1).await;
+    node.submit(run(0), &plan).await;
+    mate.exchange(&node, 1).await;
+    let gate = Gate::new();
+    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let asking: Vec<_> = (1..20_000).map(|n| node.submitting(run(n), &plan)).collect();
+    gate.reached().await;
+    pass(Span::secs(2)).await;
+    mate.finish_all();
+    let mut reporting = Box::pin(node.handle.exchange(mate.next(0)));
+    assert!(is_pending(&mut reporting).await);
+    pass(TTL.times(3)).await;
+    gate.open();
+    mate.hear(reporting.await.expect("it leads"));
+    assert_eq!(node.step_status(run(0), &plan, "build"), Some(StepStatus::Succeeded));
+    assert_eq!(node.run_status(run(0)), Some(RunStatus::Succeeded), "its lease was not given up");
+    for asked in asking {
+        assert!(matches!(asked.await, Ok(Ok(Answer::Submitted { .. }))));
+    }
+    let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
+    let largest = batches.iter().map(|batch| batch.events.len()).max();
+    assert!((Some(16_000)..Some(17_000)).contains(&largest), "{largest:?}");
+}

@@ -1,0 +1,90 @@
+//! A journal whose terms run out, as those of a store on another machine do.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windlass::core::id::Term;
+use windlass::core::time::Span;
+use windlass::journal::{
+    Append, Campaign, Candidate, Journal, MemoryJournal, Position, Snapshot, Stored,
+};
+use windlass::store::Promise;
+
+/// A journal in memory whose terms last so long, or for ever.
+#[derive(Debug)]
+pub(super) struct Lasting {
+    lasts: Option<Span>,
+    held: Mutex<Option<(Term, Instant)>>,
+    inner: Arc<MemoryJournal>,
+}
+
+impl Lasting {
+    pub(super) fn new(lasts: Option<Span>, inner: MemoryJournal) -> Self {
+        Self { lasts, held: Mutex::default(), inner: Arc::new(inner) }
+    }
+
+    fn hold(&self, term: Term) {
+        let until = |lasts: Span| Instant::now() + Duration::from_millis(lasts.as_millis());
+        *self.held.lock().unwrap() = self.lasts.map(|lasts| (term, until(lasts)));
+    }
+
+    fn run_out(&self) -> Option<Term> {
+        let mut held = self.held.lock().unwrap();
+        held.take_if(|(_, until)| *until <= Instant::now()).map(|(term, _)| term)
+    }
+}
+
+impl Journal for Lasting {
+    fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+        Box::pin(async move {
+            if let Some(term) = self.run_out() {
+                self.inner.resign(term).await?;
+            }
+            Ok(match self.inner.campaign(candidate).await? {
+                Campaign::Won(mut won) => {
+                    self.hold(won.term);
+                    won.lasts = self.lasts;
+                    Campaign::Won(won)
+                }
+                led => led,
+            })
+        })
+    }
+
+    fn renew(&self, term: Term) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.inner.renew(term).await?;
+            self.hold(term);
+            Ok(())
+        })
+    }
+
+    fn resign(&self, term: Term) -> Promise<'_, ()> {
+        self.inner.resign(term)
+    }
+
+    fn append(&self, append: Append) -> Promise<'_, Position> {
+        self.inner.append(append)
+    }
+
+    fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
+        self.inner.tail(after, most)
+    }
+
+    fn head(&self) -> Promise<'_, Position> {
+        self.inner.head()
+    }
+
+    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+        self.inner.save(snapshot)
+    }
+
+    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+        self.inner.snapshot()
+    }
+
+    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+        self.inner.prune(upto)
+    }
+}

@@ -1,0 +1,13 @@
+//! The controller's loop over a real journal, under virtual time.
+
+mod bounds;
+mod crew;
+mod durability;
+mod followers;
+mod hand_over;
+mod lasting;
+mod leadership;
+mod panics;
+mod sessions;
+mod terms;
+mod upkeep;

@@ -1,0 +1,132 @@
+//! An engine that panics: the run goes, the leader stays.
+
+use windlass::conformance::{Call, Fault, Gate};
+use windlass::controller::{NodeConfig, NodeError, NotLeader};
+use windlass::core::engine::{Answer, CancelReason, Config, Event};
+use windlass::core::outcome::{RunStatus, StepStatus};
+use windlass::core::planted::{Bug, Bugs};
+use windlass::core::time::Span;
+
+use super::crew::{
+    Mate, TestJournal, TestNode, config, everything, is_pending, journal, pass, plan, plan_called,
+    run, start_with,
+};
+
+/// A node whose engine panics on what is called `panics`.
+fn fragile(name: &str) -> NodeConfig {
+    let engine = Config { bugs: Bugs::only(Bug::PanicsByName), ..Config::default() };
+    NodeConfig { engine, ..config(name) }
+}
+
+/// A worker that holds a step of a good run and has finished one of each bad run.
+async fn poisoned(node: &TestNode, bad: u64) -> Mate {
+    let mut mate = Mate::join(node, 1).await;
+    for n in 1..=bad {
+        node.submit(run(n), &plan_called("panics", ["build"])).await;
+        mate.exchange(node, 1).await;
+    }
+    mate.finish_all();
+    node.submit(run(100), &plan(["build"])).await;
+    mate
+}
+
+async fn cancelled(journal: &TestJournal) -> Vec<CancelReason> {
+    let reason = |event: &Event| match event {
+        Event::RunCancelled { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    everything(journal).await.iter().filter_map(|(_, recorded)| reason(&recorded.event)).collect()
+}
+
+/// Exchanges as a worker does: again until somebody leads.
+async fn persist(mate: &mut Mate, node: &TestNode, want: u32) {
+    let exchange = mate.next(want);
+    loop {
+        match node.handle.exchange(exchange.clone()).await {
+            Ok(reply) => return mate.hear(reply),
+            Err(NotLeader) => pass(Span::millis(100)).await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_on_which_deciding_panics_fails_and_the_others_go_on() {
+    let journal = journal();
+    let node = start_with(&journal, fragile("ann")).await;
+    let mut other = Mate::join(&node, 2).await;
+    let mut mate = poisoned(&node, 1).await;
+    other.exchange(&node, 1).await;
+    assert_eq!(other.held.len(), 1, "it holds a step of the good run");
+    assert_eq!(node.handle.exchange(mate.next(0)).await, Err(NotLeader));
+    persist(&mut mate, &node, 0).await;
+    pass(Span::secs(1)).await;
+    assert_eq!(node.run_status(run(1)), Some(RunStatus::Failed));
+    assert_eq!(cancelled(&journal).await, [CancelReason::Defect]);
+    assert_eq!(node.term().0, 2);
+    persist(&mut other, &node, 0).await;
+    assert_eq!(node.step_status(run(100), &plan(["build"]), "build"), Some(StepStatus::Running));
+    other.finish_all();
+    persist(&mut other, &node, 0).await;
+    assert_eq!(node.run_status(run(100)), Some(RunStatus::Succeeded), "its lease has survived");
+    let answer = node.submit(run(101), &plan(["build"])).await;
+    assert!(matches!(answer, Answer::Submitted { .. }));
+    assert_eq!(node.shut_down().await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_when_deciding_panics_hears_it_and_may_ask_again() {
+    let journal = journal();
+    let node = start_with(&journal, fragile("ann")).await;
+    let mut mate = poisoned(&node, 1).await;
+    let gate = Gate::new();
+    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let mut waiting = node.submitting(run(101), &plan(["build"]));
+    gate.reached().await;
+    assert!(is_pending(&mut waiting).await);
+    let report = mate.next(0);
+    assert_eq!(node.handle.exchange(report).await, Err(NotLeader));
+    assert_eq!(waiting.await.expect("it runs"), Err(NotLeader));
+    assert!(matches!(node.submit(run(101), &plan(["build"])).await, Answer::Submitted { .. }));
+    assert_eq!(node.run_status(run(101)), Some(RunStatus::Running));
+}
+
+/// Each panic takes the condemnation of the one before with it if that is not durable yet.
+#[tokio::test(start_paused = true)]
+async fn of_several_runs_on_which_deciding_panics_each_fails() {
+    let journal = journal();
+    let node = start_with(&journal, fragile("ann")).await;
+    let mut mate = poisoned(&node, 5).await;
+    persist(&mut mate, &node, 0).await;
+    pass(Span::secs(1)).await;
+    for n in 1..=5 {
+        assert_eq!(node.run_status(run(n)), Some(RunStatus::Failed), "run {n}");
+    }
+    assert_eq!(node.run_status(run(100)), Some(RunStatus::Running));
+}
+
+#[tokio::test(start_paused = true)]
+async fn panics_that_no_run_is_to_blame_for_end_the_node_after_a_few() {
+    let journal = journal();
+    let node = start_with(&journal, fragile("ann")).await;
+    node.submit(run(1), &plan(["build"])).await;
+    for _ in 0..3 {
+        let joined = Mate::join_as(&node, 9, "panics").await;
+        assert!(joined.is_err());
+    }
+    assert_eq!(node.ends().await, Err(NodeError::Defect));
+    let next = start_with(&journal, config("bob")).await;
+    next.led().await;
+    assert_eq!(next.run_status(run(1)), Some(RunStatus::Running), "nothing acknowledged is lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn panics_that_are_far_apart_are_not_the_same_trouble() {
+    let journal = journal();
+    let node = start_with(&journal, fragile("ann")).await;
+    for _ in 0..6 {
+        let joined = Mate::join_as(&node, 9, "panics").await;
+        assert!(joined.is_err());
+        pass(Span::secs(90)).await;
+    }
+    assert!(matches!(node.submit(run(1), &plan(["build"])).await, Answer::Submitted { .. }));
+}

@@ -1,0 +1,126 @@
+//! Terms that run out: how long a leader believes that it leads.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, advance};
+use windlass::conformance::{Call, Fault, Gate};
+use windlass::controller::NotLeader;
+use windlass::core::engine::Answer;
+use windlass::core::time::Span;
+use windlass::journal::Journal as _;
+
+use super::crew::{Mate, is_pending, lasting, pass, plan, run, start};
+
+const TERM: Span = Span::secs(6);
+/// A tenth and half a second less.
+const TRUST: Duration = Duration::from_millis(4_900);
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_renewed_on_time_while_an_append_hangs() {
+    let (journal, plan) = (lasting(TERM), plan(["build"]));
+    let node = start(&journal, "ann").await;
+    node.submit(run(1), &plan).await;
+    let gate = Gate::new();
+    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let mut asking = node.submitting(run(2), &plan);
+    gate.reached().await;
+    pass(Span::secs(600)).await;
+    assert!(is_pending(&mut asking).await && node.leads());
+    gate.open();
+    assert!(matches!(asking.await, Ok(Ok(Answer::Submitted { .. }))));
+    assert_eq!(node.term().0, 1, "it has led all the time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_renewed_on_time_while_the_loop_is_busy() {
+    let (journal, plan) = (lasting(TERM), plan(["build"]));
+    let node = start(&journal, "ann").await;
+    let began = Instant::now();
+    for n in 0.. {
+        node.submit(run(n), &plan).await;
+        advance(Duration::from_millis(50)).await;
+        if began.elapsed() > Duration::from_secs(30) {
+            break;
+        }
+    }
+    assert!(node.leads());
+    assert_eq!(node.term().0, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_fails_now_and_then_costs_nothing() {
+    let (journal, plan) = (lasting(TERM), plan(["build"]));
+    let node = start(&journal, "ann").await;
+    node.submit(run(1), &plan).await;
+    for fault in [Fault::Unsent, Fault::Unanswered, Fault::Full, Fault::Unsent] {
+        journal.plan(Call::Renew, fault);
+    }
+    pass(Span::secs(20)).await;
+    assert!(node.leads());
+    assert_eq!(node.term().0, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn trust_ends_before_anybody_is_answered_if_no_renewal_succeeds() {
+    let (journal, plan) = (lasting(TERM), plan(["build"]));
+    let began = Instant::now();
+    let node = start(&journal, "ann").await;
+    let mut mate = Mate::join(&node, 1).await;
+    for _ in 0..100 {
+        journal.plan(Call::Renew, Fault::Unsent);
+    }
+    let gate = Gate::new();
+    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let asking = node.submitting(run(1), &plan);
+    gate.reached().await;
+    let parked = node.handle.exchange(mate.next(1));
+    assert_eq!(parked.await, Err(NotLeader));
+    let held = TRUST..TRUST + Duration::from_millis(5);
+    assert!(held.contains(&began.elapsed()), "{:?}", began.elapsed());
+    gate.open();
+    assert_eq!(asking.await.expect("it runs"), Err(NotLeader));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_hangs_is_no_renewal() {
+    let journal = lasting(TERM);
+    let node = start(&journal, "ann").await;
+    let mut mate = Mate::join(&node, 1).await;
+    let gate = Gate::new();
+    journal.plan(Call::Renew, Fault::Slow(gate.clone()));
+    gate.reached().await;
+    let parked = node.handle.exchange(mate.next(1));
+    assert_eq!(parked.await, Err(NotLeader));
+    gate.open();
+    pass(Span::secs(10)).await;
+    assert!(node.leads());
+    assert_eq!(node.term().0, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_renewal_deposes_at_once() {
+    let journal = lasting(TERM);
+    let node = start(&journal, "ann").await;
+    let mut mate = Mate::join(&node, 1).await;
+    let began = Instant::now();
+    journal.resign(node.term()).await.expect("it is held");
+    let parked = node.handle.exchange(mate.next(1));
+    assert_eq!(parked.await, Err(NotLeader));
+    assert!(began.elapsed() <= Duration::from_millis(1_510), "{:?}", began.elapsed());
+}
+
+/// A process that was stopped hears of its append before its timers: it has to look at the clock.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_was_stopped_for_long_answers_nobody() {
+    let (journal, plan) = (lasting(TERM), plan(["build"]));
+    let node = start(&journal, "ann").await;
+    node.submit(run(1), &plan).await;
+    let (gate, renewal) = (Gate::new(), Gate::new());
+    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    journal.plan(Call::Renew, Fault::Slow(renewal.clone()));
+    let asking = node.submitting(run(2), &plan);
+    gate.reached().await;
+    gate.open();
+    advance(TRUST + Duration::from_secs(1)).await;
+    assert_eq!(asking.await.expect("it runs"), Err(NotLeader));
+}

@@ -1,0 +1,263 @@
+//! What a leader does beside leading, and starting anew from what it kept.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use windlass::archive::{Archive, MemoryArchive};
+use windlass::conformance::{Call, Fault, Gate};
+use windlass::controller::{Keeping, Node, NodeError, Upkeep};
+use windlass::core::engine::Event;
+use windlass::core::outcome::RunStatus;
+use windlass::core::plan::Plan;
+use windlass::core::session::Verdict;
+use windlass::core::time::Span;
+use windlass::journal::{Journal, Position, Recorded, Snapshot};
+use windlass::logs::MemoryLogs;
+use windlass::shutdown::ShutdownSender;
+use windlass::store::StoreError;
+
+use super::crew::{
+    Mate, TestJournal, TestNode, config, everything, folded, journal, pass, plan, run, start,
+};
+
+const SEAL_AFTER: Span = Span::secs(60);
+
+struct Keeper {
+    shutdown: ShutdownSender,
+    keeping: JoinHandle<Result<(), StoreError>>,
+}
+
+/// Keeps up with a node; a snapshot is worth its writing after so many events.
+fn keep(
+    node: &TestNode,
+    journal: &Arc<TestJournal>,
+    archive: &Arc<MemoryArchive>,
+    snapshot_after: u64,
+) -> Keeper {
+    let stores = (Arc::clone(archive) as _, Arc::new(MemoryLogs::new()) as _);
+    let keeping = Keeping { seal_after: SEAL_AFTER, snapshot_after, ..Keeping::default() };
+    let upkeep = Upkeep::new(node.handle.clone(), Arc::clone(journal) as _, stores, keeping);
+    let (shutdown, listener) = ShutdownSender::new();
+    Keeper { shutdown, keeping: tokio::spawn(upkeep.run(listener)) }
+}
+
+impl Keeper {
+    async fn ends(self) -> Result<(), StoreError> {
+        self.shutdown.shut_down();
+        self.keeping.await.expect("it does not panic")
+    }
+}
+
+/// Does a run from its beginning to its end.
+async fn ship(node: &TestNode, mate: &mut Mate, n: u64, plan: &Arc<Plan>) {
+    node.submit(run(n), plan).await;
+    while node.run_status(run(n)) != Some(RunStatus::Succeeded) {
+        mate.exchange(node, 4).await;
+        mate.finish_all();
+        mate.exchange(node, 0).await;
+    }
+}
+
+/// What the journal has of a run, up to its sealing.
+async fn history(journal: &TestJournal, n: u64) -> Vec<(Position, Recorded)> {
+    let of_run = |recorded: &Recorded| recorded.event.run() == Some(run(n));
+    let sealing = |recorded: &Recorded| matches!(recorded.event, Event::RunSealed { .. });
+    let events = everything(journal).await.into_iter();
+    events.filter(|(_, event)| of_run(event) && !sealing(event)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_sealed_a_while_after_its_end_and_the_archive_has_all_of_it() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build", "test", "ship"]);
+    let node = start(&journal, "ann").await;
+    let keeper = keep(&node, &journal, &archive, u64::MAX);
+    let mut mate = Mate::join(&node, 1).await;
+    ship(&node, &mut mate, 1, &plan).await;
+    pass(SEAL_AFTER.less(Span::secs(2))).await;
+    assert_eq!(archive.run(run(1)).await, Ok(None));
+    assert_eq!(node.run_status(run(1)), Some(RunStatus::Succeeded));
+    pass(Span::secs(5)).await;
+    assert_eq!(node.run_status(run(1)), None, "also when nothing else happens meanwhile");
+    let record = archive.run(run(1)).await.expect("it reads").expect("it is there");
+    assert_eq!((record.status, record.steps, &*record.pipeline), (RunStatus::Succeeded, 3, "ship"));
+    let events = archive.events(run(1), Position(0), usize::MAX).await;
+    assert_eq!(events, Ok(history(&journal, 1).await));
+    assert_eq!(keeper.ends().await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_outcome_for_a_sealed_run_is_stale() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build"]);
+    let node = start(&journal, "ann").await;
+    let _keeper = keep(&node, &journal, &archive, u64::MAX);
+    let (mut silent, mut mate) = (Mate::join(&node, 1).await, Mate::join(&node, 2).await);
+    node.submit(run(1), &plan).await;
+    silent.exchange(&node, 1).await;
+    while mate.held.is_empty() {
+        mate.exchange(&node, 1).await;
+    }
+    mate.finish_all();
+    mate.exchange(&node, 0).await;
+    pass(SEAL_AFTER.times(2)).await;
+    assert_eq!(node.run_status(run(1)), None);
+    silent.finish_all();
+    silent.exchange(&node, 0).await;
+    assert_eq!(silent.verdicts, [Verdict::Stale]);
+    let record = archive.run(run(1)).await.expect("it reads").expect("it is there");
+    assert_eq!(record.status, RunStatus::Succeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_between_archive_and_sealing_is_repeated_without_harm() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build"]);
+    let ann = start(&journal, "ann").await;
+    let keeper = keep(&ann, &journal, &archive, u64::MAX);
+    let mut mate = Mate::join(&ann, 1).await;
+    ship(&ann, &mut mate, 1, &plan).await;
+    pass(Span::secs(30)).await;
+    let gate = Gate::new();
+    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    gate.reached().await;
+    let kept = archive.events(run(1), Position(0), usize::MAX).await;
+    assert!(kept.as_ref().is_ok_and(|kept| !kept.is_empty()), "archived, and not sealed");
+    ann.crash(&*journal).await;
+    assert_eq!(keeper.ends().await, Ok(()));
+    let bob = start(&journal, "bob").await;
+    assert_eq!(bob.run_status(run(1)), Some(RunStatus::Succeeded));
+    let _keeper = keep(&bob, &journal, &archive, u64::MAX);
+    pass(SEAL_AFTER.times(2)).await;
+    assert_eq!(bob.run_status(run(1)), None);
+    assert_eq!(archive.events(run(1), Position(0), usize::MAX).await, kept);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_from_a_snapshot_and_what_came_behind_it_equals_a_fold_of_everything() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build", "test"]);
+    let ann = start(&journal, "ann").await;
+    let keeper = keep(&ann, &journal, &archive, 10);
+    let mut mate = Mate::join(&ann, 1).await;
+    for n in 1..=5 {
+        ship(&ann, &mut mate, n, &plan).await;
+    }
+    pass(Span::secs(2)).await;
+    assert_eq!(keeper.ends().await, Ok(()));
+    let saved = journal.snapshot().await.expect("it reads").expect("there is one").position;
+    ship(&ann, &mut mate, 6, &plan).await;
+    ann.submit(run(7), &plan).await;
+    mate.exchange(&ann, 4).await;
+    assert!(saved.0 > 10 && saved.0 < ann.position());
+    ann.crash(&*journal).await;
+    let bob = start(&journal, "bob").await;
+    bob.led().await;
+    assert_eq!(bob.details(), folded(&*journal).await);
+    mate.exchange(&bob, 0).await;
+    mate.finish_all();
+    mate.exchange(&bob, 0).await;
+    assert_eq!(bob.run_status(run(7)), Some(RunStatus::Succeeded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_archived_and_in_snapshots_leaves_the_journal_and_a_start_does_without() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build"]);
+    let ann = start(&journal, "ann").await;
+    let bob = start(&journal, "bob").await;
+    let keeper = keep(&ann, &journal, &archive, 10);
+    let mut mate = Mate::join(&ann, 1).await;
+    ann.submit(run(99), &plan).await;
+    mate.exchange(&ann, 1).await;
+    mate.finish_all();
+    for n in 1..=20 {
+        ship(&ann, &mut mate, n, &plan).await;
+        pass(Span::secs(4)).await;
+    }
+    pass(SEAL_AFTER.times(2)).await;
+    ship(&ann, &mut mate, 21, &plan).await;
+    pass(Span::secs(2)).await;
+    let gone = journal.tail(Position(0), 1).await;
+    assert!(matches!(gone, Err(StoreError::Pruned { .. })), "{gone:?}");
+    assert_eq!(keeper.ends().await, Ok(()));
+    let (before, runs) = (ann.details(), ann.handle.views().look(|view| view.engine.counts().runs));
+    assert_eq!(runs, 1, "the last one is not sealed yet");
+    ann.crash(&*journal).await;
+    pass(Span::secs(1)).await;
+    assert!(bob.leads());
+    let carl = start(&journal, "carl").await;
+    assert_eq!(carl.details(), bob.details());
+    assert_ne!(before, String::new());
+    let _keeper = keep(&bob, &journal, &archive, 10);
+    pass(SEAL_AFTER.times(2)).await;
+    assert_eq!(bob.run_status(run(21)), None, "the next leader seals what is left");
+    assert_eq!(archive.run(run(21)).await.map(|run| run.is_some()), Ok(true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn upkeep_survives_a_journal_that_does_not_answer() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build"]);
+    let node = start(&journal, "ann").await;
+    let mut mate = Mate::join(&node, 1).await;
+    ship(&node, &mut mate, 1, &plan).await;
+    for call in [Call::Snapshot, Call::Save, Call::Prune] {
+        journal.plan(call, Fault::Unsent);
+        journal.plan(call, Fault::Full);
+    }
+    let keeper = keep(&node, &journal, &archive, 2);
+    pass(SEAL_AFTER.times(2)).await;
+    assert_eq!(node.run_status(run(1)), None);
+    assert!(journal.snapshot().await.expect("it reads").is_some());
+    assert_eq!(keeper.ends().await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_long_out_of_touch_does_not_hold_on_to_what_others_sealed() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build"]);
+    let (ann, bob) = (start(&journal, "ann").await, start(&journal, "bob").await);
+    let _anns = keep(&ann, &journal, &archive, 10);
+    let _bobs = keep(&bob, &journal, &archive, 10);
+    let mut mate = Mate::join(&ann, 1).await;
+    ship(&ann, &mut mate, 1, &plan).await;
+    pass(Span::secs(1)).await;
+    assert_eq!(bob.run_status(run(1)), Some(RunStatus::Succeeded));
+    // Bob looks four times a second.
+    (0..600).for_each(|_| journal.plan(Call::Tail, Fault::Unsent));
+    for n in 2..=20 {
+        ship(&ann, &mut mate, n, &plan).await;
+        pass(Span::secs(5)).await;
+    }
+    pass(SEAL_AFTER.times(3)).await;
+    assert_eq!(bob.details(), ann.details(), "it has begun anew from a snapshot");
+    ann.crash(&*journal).await;
+    pass(Span::secs(2)).await;
+    let mut mate = Mate::join(&bob, 2).await;
+    for n in 21..=40 {
+        ship(&bob, &mut mate, n, &plan).await;
+        pass(Span::secs(5)).await;
+    }
+    pass(SEAL_AFTER.times(3)).await;
+    let gone = journal.tail(Position(0), 1).await;
+    let Err(StoreError::Pruned { upto }) = gone else { panic!("{gone:?}") };
+    let head = bob.position();
+    assert!(upto.0 + 40 > head, "pruned up to {upto} of {head}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_whose_snapshots_cannot_be_read_is_refused() {
+    let (journal, plan) = (journal(), plan(["build"]));
+    let ann = start(&journal, "ann").await;
+    for n in 1..=5 {
+        ann.submit(run(n), &plan).await;
+    }
+    for position in [Position(3), Position(4)] {
+        let state = b"of a version that nobody knows any more".to_vec();
+        journal.save(Snapshot { position, state }).await.expect("it saves");
+    }
+    assert_eq!(journal.prune(Position(3)).await, Ok(Position(3)));
+    let opened = Node::open(Arc::clone(&journal) as _, config("bob")).await;
+    assert_eq!(opened.err(), Some(NodeError::NoSnapshot { upto: Position(3) }));
+}

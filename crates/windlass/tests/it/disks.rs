@@ -1,0 +1,141 @@
+//! Disks without room, and disks that cannot be written: archives and logs refuse clearly, lose nothing, and go on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+use windlass::archive::{Archive, Claim, Claimed, RunQuery, RunRecord, SealedRun, SqliteArchive};
+use windlass::conformance::{block_on, specimens};
+use windlass::core::id::{RunId, StepIx};
+use windlass::core::outcome::RunStatus;
+use windlass::core::time::Time;
+use windlass::journal::Position;
+use windlass::logs::{FileLogs, LogId, LogStore};
+use windlass::store::StoreError;
+
+/// A file system of its own, as large as a test wants it.
+struct Disk(TempDir);
+
+impl Disk {
+    /// Nothing, and a printed reason, where the test may not mount.
+    #[expect(clippy::print_stdout, reason = "a test that was skipped says so")]
+    fn mount(size: &str) -> Option<Self> {
+        let disk = Self(tempfile::tempdir().expect("there is room for a folder"));
+        let mounted = disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
+        if !mounted {
+            println!("skipped: only root can mount a small disk to fill");
+        }
+        mounted.then_some(disk)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> bool {
+        let ran = Command::new(program).args(arguments).arg(self.path()).output();
+        ran.is_ok_and(|output| output.status.success())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes until there is no room left.
+    fn fill(&self) {
+        let ballast = vec![7_u8; 64 << 20];
+        fs::write(self.path().join("ballast"), ballast).expect_err("it is smaller");
+    }
+
+    fn make_room(&self) {
+        fs::remove_file(self.path().join("ballast")).expect("it was filled");
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.run("umount", &["--lazy"]);
+    }
+}
+
+/// A run that takes more room than a full disk has left: chance does not become less by packing.
+fn large(run: u64) -> SealedRun {
+    let mut chance = run;
+    let mut position = || {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        chance >> 40
+    };
+    let (submitted_at, ended_at) = (Time::from_millis(run), Time::from_millis(run));
+    let (pipeline, status) = ("ship".to_owned(), RunStatus::Failed);
+    let record = RunRecord { run: RunId(run), pipeline, status, submitted_at, ended_at, steps: 1 };
+    let some = specimens();
+    let events = some.iter().cycle().take(30_000).scan(0, |at, recorded| {
+        *at += 1 + position();
+        Some((Position(*at), recorded.clone()))
+    });
+    SealedRun { record, events: events.collect() }
+}
+
+fn claim(key: &str) -> Claim {
+    Claim { key: key.to_owned(), body: [0; 32], run: RunId(1), at: Time::ZERO }
+}
+
+fn is_unusable(error: &StoreError) {
+    assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
+    assert!(!error.is_retryable());
+}
+
+#[test]
+fn a_full_archive_refuses_and_goes_on_when_there_is_room() {
+    let Some(disk) = Disk::mount("6m") else { return };
+    let archive = SqliteArchive::open(disk.path()).unwrap();
+    let small = |run| SealedRun { events: large(run).events.split_off(29_990), ..large(run) };
+    block_on(archive.keep(small(1))).unwrap();
+    disk.fill();
+    let kept = block_on(archive.keep(large(2)));
+    assert!(matches!(kept, Err(StoreError::Full { .. })), "{kept:?}");
+    assert_eq!(block_on(archive.run(RunId(2))), Ok(None), "all of it or nothing");
+    let first = block_on(archive.events(RunId(1), Position(0), 99));
+    assert_eq!(first, Ok(small(1).events), "reading works, nothing is lost");
+    disk.make_room();
+    assert_eq!(block_on(archive.claim(claim("deploy"))), Ok(Claimed::New));
+    block_on(archive.keep(large(2))).unwrap();
+    drop(archive);
+    let archive = SqliteArchive::open(disk.path()).unwrap();
+    let listed = block_on(archive.runs(RunQuery { most: 9, ..RunQuery::default() })).unwrap();
+    assert_eq!(listed.iter().map(|run| run.run).collect::<Vec<_>>(), [2, 1].map(RunId));
+    let events = block_on(archive.events(RunId(2), Position(0), usize::MAX)).unwrap();
+    assert!(events == large(2).events, "it is there as a whole");
+}
+
+#[test]
+fn full_logs_refuse_and_go_on_when_there_is_room() {
+    let Some(disk) = Disk::mount("2m") else { return };
+    let logs = FileLogs::open(disk.path()).unwrap();
+    let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
+    assert_eq!(block_on(logs.append(log, 0, b"abc".to_vec())), Ok(3));
+    let more = vec![b'x'; 1 << 20];
+    for _ in 0..3 {
+        disk.fill();
+        let full = block_on(logs.append(log, 3, more.clone()));
+        assert!(matches!(full, Err(StoreError::Full { .. })), "{full:?}");
+        let part = block_on(logs.read(log, 0..99)).unwrap();
+        assert_eq!((part.bytes, part.size), (b"abc".to_vec(), 3), "nothing of it was written");
+        disk.make_room();
+    }
+    assert_eq!(block_on(logs.append(log, 3, more)), Ok(3 + (1 << 20)));
+}
+
+#[test]
+fn a_read_only_disk_is_refused_with_what_to_do() {
+    let Some(disk) = Disk::mount("2m") else { return };
+    drop(SqliteArchive::open(disk.path()).unwrap());
+    let logs = FileLogs::open(disk.path()).unwrap();
+    let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
+    block_on(logs.append(log, 0, b"abc".to_vec())).unwrap();
+    drop(logs);
+    assert!(disk.run("mount", &["-o", "remount,ro"]), "what was closed has no file open");
+    is_unusable(&SqliteArchive::open(disk.path()).map(drop).unwrap_err());
+    is_unusable(&FileLogs::open(disk.path().join("new")).map(drop).unwrap_err());
+    let logs = FileLogs::open(disk.path()).unwrap();
+    assert_eq!(block_on(logs.read(log, 0..9)).unwrap().bytes, b"abc", "logs can be read");
+    is_unusable(&block_on(logs.append(log, 3, b"d".to_vec())).unwrap_err());
+    is_unusable(&block_on(logs.remove(log.run)).unwrap_err());
+}

@@ -1,0 +1,113 @@
+//! The vocabulary of these tests.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{PipeReader, Read, pipe};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use windlass::core::id::Fence;
+use windlass::core::time::Span;
+use windlass::worker::guard::{Exit, Guard, Guarded, Spawn};
+
+/// Longer than anything here takes on a machine that is overloaded.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const GRACE: Span = Span::secs(10);
+
+/// Runs a story, on one thread, that has to end.
+pub(super) fn story<T>(story: impl Future<Output = T>) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, story).await.expect("it ends") })
+}
+
+pub(super) async fn guard() -> Guard {
+    Guard::start_from(Path::new(env!("CARGO_BIN_EXE_windlass"))).await.unwrap()
+}
+
+/// A step and the reading end of its output.
+pub(super) fn step(fence: u64, argv: &[&str]) -> (Spawn, PipeReader) {
+    let (reader, writer) = pipe().unwrap();
+    let spawn = Spawn {
+        fence: Fence(fence),
+        argv: argv.iter().map(OsString::from).collect(),
+        env: Vec::new(),
+        removed: Vec::new(),
+        dir: None,
+        kill_grace: GRACE,
+        deadline: None,
+        output: writer.into(),
+    };
+    (spawn, reader)
+}
+
+pub(super) fn shell(fence: u64, script: &str) -> (Spawn, PipeReader) {
+    step(fence, &["sh", "-c", script])
+}
+
+/// Starts a script and waits for its first line.
+pub(super) async fn started(
+    guard: &Guard,
+    fence: u64,
+    script: &str,
+) -> (Guarded, PipeReader, String) {
+    let (spawn, output) = shell(fence, script);
+    let guarded = guard.spawn(spawn).await.unwrap();
+    let (line, output) = first_line(output).await;
+    (guarded, output, line)
+}
+
+pub(super) async fn first_line(mut output: PipeReader) -> (String, PipeReader) {
+    let read = move || {
+        let (mut line, mut byte) = (String::new(), [0]);
+        while output.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
+            line.push(byte[0].into());
+        }
+        (line, output)
+    };
+    tokio::task::spawn_blocking(read).await.unwrap()
+}
+
+/// Everything that is still written.
+pub(super) async fn rest(mut output: PipeReader) -> String {
+    let read = move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        text
+    };
+    tokio::task::spawn_blocking(read).await.unwrap()
+}
+
+/// Runs a step to its very end.
+pub(super) async fn run(guard: &Guard, (spawn, output): (Spawn, PipeReader)) -> (Exit, String) {
+    let guarded = guard.spawn(spawn).await.unwrap();
+    let exit = guarded.gone().await;
+    assert_eq!(guarded.exited().await, exit);
+    (exit, rest(output).await)
+}
+
+/// Whether a process is there and is not a zombie.
+pub(super) fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with(['Z', 'X']))
+}
+
+pub(super) async fn until(reached: impl Fn() -> bool) {
+    while !reached() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Names the test that a process was started for.
+pub(super) const ALONE: &str = "WINDLASS_TEST_ALONE";
+
+/// What starts this test program anew for one test; nothing within it.
+pub(super) fn alone(test: &str) -> Option<Command> {
+    if std::env::vars().any(|(name, value)| name == ALONE && value == test) {
+        return None;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(ALONE, test);
+    Some(command)
+}

@@ -1,0 +1,146 @@
+//! Exit codes, output, environment: what a step sees and what is told of it.
+
+use windlass::core::id::Fence;
+use windlass::worker::guard::{Exit, NotSpawnedCause};
+
+use super::arrange::{guard, rest, run, shell, step, story};
+
+#[test]
+fn exit_codes_and_signals_are_told_apart() {
+    story(async {
+        let guard = guard().await;
+        let ends = ["exit 0", "exit 7", "exit 255", "kill -TERM $$", "kill -KILL $$"];
+        let mut exits = Vec::new();
+        for (fence, script) in (1..).zip(ends) {
+            exits.push(run(&guard, shell(fence, script)).await.0);
+        }
+        let signals = [Exit::Signal(15), Exit::Signal(9)];
+        let codes = [0, 7, 255].map(Exit::Code);
+        assert_eq!(exits, [&codes[..], &signals].concat());
+        guard.end().await;
+    });
+}
+
+#[test]
+fn what_cannot_start_says_why() {
+    story(async {
+        let guard = guard().await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("data");
+        std::fs::write(&file, "no program").unwrap();
+        let mut nowhere = step(4, &["true"]);
+        nowhere.0.dir = Some(folder.path().join("missing"));
+        let mut other_path = step(5, &["true"]);
+        other_path.0.env.push(("PATH".into(), folder.path().into()));
+        let mut nothing = step(6, &[]);
+        nothing.0.argv.clear();
+        let steps = [
+            step(1, &["no-such-program"]),
+            step(2, &["/no/such/program"]),
+            step(3, &[file.to_str().unwrap()]),
+            nowhere,
+            other_path,
+            nothing,
+            step(7, &["true", &"x".repeat(9 << 20)]),
+        ];
+        let mut told = Vec::new();
+        for step in steps {
+            let (Exit::NotSpawned(why), output) = run(&guard, step).await else { panic!() };
+            assert_eq!(output, "");
+            told.push((why.cause, why.code()));
+            assert!(why.text.starts_with("cannot start"), "{}", why.text);
+        }
+        let not_found = (NotSpawnedCause::NotFound, 127);
+        let not_executable = (NotSpawnedCause::NotExecutable, 126);
+        let directory = (NotSpawnedCause::Directory, 126);
+        let expected =
+            [not_found, not_found, not_executable, directory, not_found, not_found, not_executable];
+        assert_eq!(told, expected);
+        assert_eq!(run(&guard, step(8, &["true"])).await.0, Exit::Code(0), "it goes on");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn both_outputs_keep_their_order() {
+    story(async {
+        let guard = guard().await;
+        let script = "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done";
+        let lines = (1..=5).map(|i| format!("out {i}\nerr {i}\n"));
+        assert_eq!(run(&guard, shell(1, script)).await, (Exit::Code(0), lines.collect()));
+        guard.end().await;
+    });
+}
+
+#[test]
+fn a_step_starts_where_and_with_what_it_is_told() {
+    story(async {
+        let guard = guard().await;
+        let folder = tempfile::tempdir().unwrap();
+        let script = "#!/bin/sh\necho \"$PWD $A $B ${HOME-unset} ${WINDLASS_GUARD_SOCKET-unset}\"";
+        let program = folder.path().join("tool");
+        std::fs::write(&program, script).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, executable).unwrap();
+        let path = format!("{}:/usr/bin:/bin", folder.path().display());
+        let mut step = step(1, &["tool"]);
+        step.0.dir = Some(folder.path().to_owned());
+        step.0.env =
+            [("PATH", &*path), ("A", "a b"), ("B", "é")].map(|(k, v)| (k.into(), v.into())).into();
+        step.0.removed = vec!["HOME".into(), "A".into()];
+        let expected = format!("{} a b é unset unset\n", folder.path().display());
+        assert_eq!(run(&guard, step).await, (Exit::Code(0), expected));
+        guard.end().await;
+    });
+}
+
+/// Neither blocked nor ignored signals, no descriptor but the three, no terminal, a group of its own.
+#[test]
+fn a_step_inherits_nothing_of_the_guard() {
+    story(async {
+        let guard = guard().await;
+        let (exit, status) = run(&guard, step(1, &["cat", "/proc/self/status"])).await;
+        assert_eq!(exit, Exit::Code(0));
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
+        };
+        assert_eq!(field("SigBlk"), 0);
+        // What the tests themselves were started with is inherited, as everywhere; SIGINT, SIGPIPE, SIGTERM are not.
+        let (int, pipe, term) = (1 << 1, 1 << 12, 1 << 14);
+        assert_eq!(field("SigIgn") & (int | pipe | term), 0);
+
+        let script = "echo /proc/self/fd/*; cat /proc/self/stat; head -c 1 <&0 | wc -c";
+        let (_, text) = run(&guard, shell(2, script)).await;
+        let mut lines = text.lines();
+        // The shell has the directory open for the moment.
+        let fds = lines.next().unwrap().split(' ').filter_map(|path| path.rsplit('/').next());
+        assert!(fds.filter(|fd| fd.parse::<u32>().unwrap() > 2).count() <= 1, "{text}");
+        let stat: Vec<&str> =
+            lines.next().unwrap().rsplit_once(") ").unwrap().1.split(' ').collect();
+        let (parent, group, session, terminal) = (stat[1], stat[2], stat[3], stat[4]);
+        assert_eq!(parent, group, "the shell leads the group");
+        assert_eq!((session, terminal), (&*guard.pid().to_string(), "0"));
+        assert_eq!(lines.next().unwrap().trim(), "0", "standard input is empty");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn many_steps_at_a_time_are_not_mixed_up() {
+    story(async {
+        let guard = guard().await;
+        let mut running = Vec::new();
+        for fence in 1..=40 {
+            let (spawn, output) =
+                shell(fence, &format!("sleep 0.0{}; echo {fence}; exit {fence}", fence % 10));
+            running.push((guard.spawn(spawn).await.unwrap(), output));
+        }
+        for (guarded, output) in running {
+            let Fence(fence) = guarded.fence();
+            assert_eq!(guarded.gone().await, Exit::Code(i32::try_from(fence).unwrap()));
+            assert_eq!(rest(output).await, format!("{fence}\n"));
+        }
+        guard.end().await;
+    });
+}

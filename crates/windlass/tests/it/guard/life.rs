@@ -1,0 +1,229 @@
+//! Orders to stop, deadlines, what a step leaves behind, and what the guard itself uses.
+
+use std::fs;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windlass::core::session::StopHow;
+use windlass::core::time::{Span, Time};
+use windlass::worker::guard::{Exit, Guard};
+
+use super::arrange::{
+    alone, first_line, guard, is_alive, rest, run, shell, started, step, story, until,
+};
+
+/// Ignores the polite order and says when it is ready to.
+const DEAF: &str = "trap '' TERM; echo $$; while :; do sleep 0.05; done";
+
+#[test]
+fn who_ends_politely_is_not_killed() {
+    story(async {
+        let guard = guard().await;
+        let script = "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done";
+        let (guarded, output, _) = started(&guard, 1, script).await;
+        guarded.stop(StopHow::Term, Span::secs(30)).await;
+        assert_eq!(guarded.gone().await, Exit::Code(3));
+        assert_eq!(rest(output).await, "bye\n");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn who_ignores_the_order_is_killed_after_the_grace() {
+    story(async {
+        let guard = guard().await;
+        let (guarded, _output, _) = started(&guard, 1, DEAF).await;
+        let before = now();
+        guarded.stop(StopHow::Term, Span::millis(300)).await;
+        assert_eq!(guarded.gone().await, Exit::Signal(9));
+        assert!(before.elapsed() >= Duration::from_millis(290), "{:?}", before.elapsed());
+        let (guarded, _output, _) = started(&guard, 2, DEAF).await;
+        guarded.stop(StopHow::Term, Span::secs(3000)).await;
+        guarded.stop(StopHow::Kill, Span::ZERO).await;
+        assert_eq!(guarded.gone().await, Exit::Signal(9), "hastened");
+        guard.end().await;
+    });
+}
+
+/// The grace that was promised is for the whole step, not for its shell alone.
+#[test]
+fn children_keep_the_grace_when_their_shell_ends_first() {
+    story(async {
+        let guard = guard().await;
+        let child =
+            "trap \"sleep 2.5; echo saved; exit\" TERM; echo up; while :; do sleep 0.01; done";
+        let script = format!("sh -c '{child}' & wait");
+        let (guarded, output, _) = started(&guard, 1, &script).await;
+        guarded.stop(StopHow::Term, Span::secs(30)).await;
+        assert_eq!(guarded.exited().await, Exit::Signal(15));
+        guarded.gone().await;
+        assert_eq!(rest(output).await, "saved\n");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn a_deadline_kills_on_time_and_asks_before() {
+    story(async {
+        let guard = guard().await;
+        let script = "trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done";
+        let (mut spawn, output) = shell(1, script);
+        spawn.kill_grace = Span::millis(400);
+        let guarded = guard.spawn(spawn).await.unwrap();
+        let (_, output) = first_line(output).await;
+        let before = now();
+        guarded.set_deadline(Some(since_start() + Span::secs(600))).await;
+        guarded.set_deadline(Some(since_start() + Span::millis(800))).await;
+        let (asked, output) = first_line(output).await;
+        assert_eq!(asked, "asked");
+        assert!(before.elapsed() >= Duration::from_millis(380), "{:?}", before.elapsed());
+        assert_eq!(guarded.gone().await, Exit::Signal(9));
+        assert!(before.elapsed() >= Duration::from_millis(780), "{:?}", before.elapsed());
+        drop(output);
+        let (guarded, _output, _) = started(&guard, 2, "echo up; sleep 1000").await;
+        guarded.set_deadline(Some(Time::from_millis(1))).await;
+        assert!(matches!(guarded.gone().await, Exit::Signal(_)), "one that has passed");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn a_stopped_step_can_be_stopped() {
+    story(async {
+        let guard = guard().await;
+        let (guarded, _output, pid) =
+            started(&guard, 1, "echo $$; kill -STOP $$; sleep 1000").await;
+        let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        until(|| stat().contains(") T ")).await;
+        guarded.stop(StopHow::Term, Span::secs(1000)).await;
+        assert_eq!(guarded.gone().await, Exit::Signal(15));
+        let (guarded, _output, _) = started(&guard, 2, "echo $$; kill -STOP $$").await;
+        guarded.stop(StopHow::Kill, Span::ZERO).await;
+        assert_eq!(guarded.gone().await, Exit::Signal(9));
+        guard.end().await;
+    });
+}
+
+/// In the group, in a session of its own, double-forked, with a cleared environment: all hold the pipe.
+#[test]
+fn what_a_step_leaves_behind_ends_with_it() {
+    story(async {
+        let guard = guard().await;
+        let sleep = "sleep 1000";
+        let ways = [
+            format!("{sleep} & echo $!"),
+            format!("setsid {sleep} & sleep 0.1; pgrep -P $$ -x sleep"),
+            format!("(setsid sh -c 'echo $$; exec {sleep}' &)"),
+            format!("(setsid env -i sh -c 'echo $$; exec {sleep}' &)"),
+            format!("(setsid sh -c 'trap \"\" TERM HUP; echo $$; {sleep}; {sleep}' &)"),
+            format!("setsid sh -c 'setsid sh -c \"setsid {sleep} & echo \\$!\" &' & sleep 0.1"),
+        ];
+        for (fence, way) in (1..).zip(&ways) {
+            let (mut spawn, output) = shell(fence, &format!("{way}\nsleep 0.1; exit 5"));
+            spawn.kill_grace = Span::millis(300);
+            let guarded = guard.spawn(spawn).await.unwrap();
+            assert_eq!(guarded.gone().await, Exit::Code(5), "{way}");
+            let text = rest(output).await;
+            let pids: Vec<&str> = text.split_whitespace().collect();
+            assert!(!pids.is_empty() && pids.iter().all(|pid| !is_alive(pid)), "{way}: {text}");
+        }
+        assert_eq!(children(&guard), "");
+        guard.end().await;
+    });
+}
+
+/// An orphan of one step is left alone while the step runs, and when another one ends.
+#[test]
+fn orphans_live_as_long_as_their_own_step() {
+    story(async {
+        let guard = guard().await;
+        let script = "(setsid sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000";
+        let (first, _output, orphan) = started(&guard, 1, script).await;
+        run(&guard, shell(2, "(sleep 1000 &)")).await;
+        assert!(is_alive(&orphan));
+        first.stop(StopHow::Kill, Span::ZERO).await;
+        first.gone().await;
+        assert!(!is_alive(&orphan));
+        guard.end().await;
+    });
+}
+
+/// Nothing wakes the guard for them.
+#[test]
+fn dead_orphans_are_reaped_while_their_step_runs() {
+    story(async {
+        let guard = guard().await;
+        let (_guarded, _output, pid) =
+            started(&guard, 1, "for i in 1 2 3 4 5; do (setsid true &); done; echo $$; sleep 1000")
+                .await;
+        until(|| children(&guard) == format!("{pid} ")).await;
+        guard.end().await;
+        assert!(!is_alive(&pid));
+    });
+}
+
+/// In a process of its own: other tests open and close descriptors of this one.
+#[test]
+fn a_thousand_steps_leave_no_descriptor_and_no_zombie() {
+    let test = "guard::life::a_thousand_steps_leave_no_descriptor_and_no_zombie";
+    if let Some(mut alone) = alone(test) {
+        assert!(alone.spawn().unwrap().wait().unwrap().success());
+        return;
+    }
+    story(async {
+        let guard = guard().await;
+        // A thread that reads output is kept for a while, with what it needs.
+        run(&guard, step(1, &["true"])).await;
+        let counts = || {
+            let count = |pid: u32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+            (count(guard.pid()), count(std::process::id()))
+        };
+        let before = counts();
+        for fence in 1..=500 {
+            let one = run(&guard, step(2 * fence, &["true"]));
+            let other = run(&guard, step(2 * fence + 1, &["no-such-program"]));
+            tokio::join!(one, other);
+        }
+        assert_eq!(counts(), before);
+        assert_eq!(children(&guard), "");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn an_idle_guard_sleeps() {
+    story(async {
+        let guard = guard().await;
+        run(&guard, step(1, &["true"])).await;
+        let switches = || {
+            let status = fs::read_to_string(format!("/proc/{}/status", guard.pid())).unwrap();
+            status.lines().filter(|line| line.contains("ctxt_switches")).collect::<String>()
+        };
+        // It may still be on its way to sleep.
+        until(|| {
+            fs::read_to_string(format!("/proc/{}/stat", guard.pid())).unwrap().contains(") S ")
+        })
+        .await;
+        let before = switches();
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        assert_eq!(switches(), before);
+        guard.end().await;
+    });
+}
+
+fn children(guard: &Guard) -> String {
+    fs::read_to_string(format!("/proc/{0}/task/{0}/children", guard.pid())).unwrap()
+}
+
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// The guard's clock.
+fn since_start() -> Time {
+    let uptime = fs::read_to_string("/proc/uptime").unwrap();
+    let (seconds, rest) = uptime.split_once('.').unwrap();
+    let seconds: u64 = seconds.parse().unwrap();
+    let hundredths: u64 = rest[..2].parse().unwrap();
+    Time::from_millis(seconds * 1000 + hundredths * 10)
+}

@@ -1,0 +1,181 @@
+//! The tables of a node that leads, as another process reads them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use windlass::controller::{Handle, Node, NodeConfig, StandBy, TableKeeper};
+use windlass::core::engine::{Config, Request, Submit};
+use windlass::core::id::{Incarnation, RunId, WorkerId};
+use windlass::core::plan::{PlanBuilder, StepSpec};
+use windlass::core::requirement::Labels;
+use windlass::core::session::{Home, Register};
+use windlass::core::time::Span;
+use windlass::journal::{Candidate, Journal, SqliteJournal};
+use windlass::shutdown::ShutdownSender;
+use windlass::store::StoreError;
+use windlass::tables::SqliteTables;
+
+const FOLDER: &str = "WINDLASS_TEST_TABLES";
+/// Longer than anything here takes.
+const PATIENCE: usize = 600;
+
+/// A node that leads and keeps tables.
+struct Led {
+    handle: Handle,
+    node: (ShutdownSender, JoinHandle<()>),
+    keeper: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
+}
+
+impl Led {
+    async fn start(folder: &Path) -> Self {
+        let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(folder).unwrap());
+        let config = NodeConfig {
+            candidate: Candidate { node: "ann".to_owned(), address: None },
+            engine: Config::default(),
+            ttl: Span::secs(15),
+            own: None,
+            stand_by: StandBy::Wait,
+        };
+        let (node, handle) = Node::open(Arc::clone(&journal), config).await.unwrap();
+        let tables = Arc::new(SqliteTables::open(folder).unwrap());
+        let keeper = TableKeeper::new(&handle, journal, tables);
+        let (end_node, shutdown) = ShutdownSender::new();
+        let node = tokio::spawn(async move { node.run(shutdown).await.unwrap() });
+        let (end_keeper, shutdown) = ShutdownSender::new();
+        let keeper = tokio::spawn(keeper.run(shutdown));
+        Self { handle, node: (end_node, node), keeper: (end_keeper, keeper) }
+    }
+
+    async fn join(&self, id: u64) {
+        let register = Register {
+            worker: WorkerId(id),
+            name: format!("node-{id}").into(),
+            incarnation: Incarnation(1),
+            labels: Labels::default(),
+            slots: 1,
+            home: Home::Apart,
+            spooled: Vec::new(),
+        };
+        self.handle.ask(Request::Register(register)).await.unwrap();
+    }
+
+    async fn submit(&self, number: u64, steps: u32) {
+        let mut plan = PlanBuilder::new("ship");
+        for step in 0..steps {
+            plan.step(&format!("step-{step}"), StepSpec::default());
+        }
+        let submit = Submit::new(RunId(number), Arc::new(plan.build().unwrap()));
+        self.handle.ask(Request::Submit(submit)).await.unwrap();
+    }
+
+    /// Ends the node, and the keeper after it.
+    async fn end(self) -> Result<(), StoreError> {
+        self.node.0.shut_down();
+        self.node.1.await.unwrap();
+        self.keeper.0.shut_down();
+        self.keeper.1.await.unwrap()
+    }
+}
+
+/// The one number that the query gives, if it can be asked.
+fn number(folder: &Path, query: &str) -> rusqlite::Result<i64> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let tables = Connection::open_with_flags(folder.join("tables.db"), flags)?;
+    tables.busy_timeout(Duration::from_secs(5))?;
+    tables.query_row(query, (), |row| row.get(0))
+}
+
+/// Waits until the query gives the number.
+async fn until(folder: &Path, query: &str, expected: i64) {
+    for _ in 0..PATIENCE {
+        if number(folder, query) == Ok(expected) {
+            return;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    panic!("`{query}` gives {:?}, not {expected}", number(folder, query));
+}
+
+#[tokio::test]
+async fn a_leader_keeps_its_tables_and_the_last_write_shows_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let led = Led::start(folder.path()).await;
+    led.join(1).await;
+    until(folder.path(), "SELECT count(*) FROM workers", 1).await;
+    led.submit(1, 3).await;
+    let position = led.handle.views().look(|view| view.position.0.cast_signed());
+    led.end().await.unwrap();
+    assert_eq!(number(folder.path(), "SELECT position FROM as_of"), Ok(position));
+    assert_eq!(number(folder.path(), "SELECT count(*) FROM waiting"), Ok(3));
+}
+
+#[tokio::test]
+async fn tables_that_are_deleted_come_back_and_a_new_leader_makes_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let led = Led::start(folder.path()).await;
+    led.submit(1, 3).await;
+    until(folder.path(), "SELECT count(*) FROM steps", 3).await;
+    fs::remove_file(folder.path().join("tables.db")).unwrap();
+    led.submit(2, 4).await;
+    until(folder.path(), "SELECT count(*) FROM steps", 7).await;
+    led.end().await.unwrap();
+    fs::remove_file(folder.path().join("tables.db")).unwrap();
+    let led = Led::start(folder.path()).await;
+    until(folder.path(), "SELECT term FROM leader", 2).await;
+    until(folder.path(), "SELECT count(*) FROM steps", 7).await;
+    // The events are read from the journal: this node has not seen them happen.
+    until(folder.path(), "SELECT count(*) FROM events WHERE type = 'run_submitted'", 2).await;
+    led.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn another_process_reads_while_the_leader_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let led = Led::start(folder.path()).await;
+    led.submit(1, 1).await;
+    until(folder.path(), "SELECT count(*) FROM steps", 1).await;
+    let mut reader = start_reader(folder.path());
+    for run in 2..=200 {
+        led.submit(run, 50).await;
+        sleep(Duration::from_millis(10)).await;
+    }
+    led.end().await.unwrap();
+    fs::write(folder.path().join("done"), "").unwrap();
+    assert!(reader.wait().unwrap().success(), "it found every snapshot whole");
+}
+
+fn start_reader(folder: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "tables::reader", "--nocapture"]).env(FOLDER, folder);
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// What the test above starts this executable as; by itself it is nothing. Counts again and again until it is told that
+/// the leader is done: the steps of a run are there with its row, and never less than before.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test that starts this process set it")]
+fn reader() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let folder = Path::new(&folder);
+    let mut before = 0;
+    loop {
+        let done = folder.join("done").exists();
+        let torn = "SELECT count(*) FROM runs
+                    WHERE steps != (SELECT count(*) FROM steps WHERE steps.run = runs.run)";
+        assert_eq!(number(folder, torn), Ok(0));
+        let steps = number(folder, "SELECT count(*) FROM steps").unwrap();
+        assert!(steps >= before);
+        before = steps;
+        if done {
+            assert_eq!(before, 1 + 199 * 50);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
