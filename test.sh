@@ -21,6 +21,8 @@ stage_setup() {
     command -v git >/dev/null || missing+=(git)
     # A linker, and the C compiler that blake3 asks for.
     command -v cc >/dev/null || missing+=(gcc)
+    # Counts the syncs of a journal.
+    command -v strace >/dev/null || missing+=(strace)
     [[ -e /usr/include/stdlib.h || ! -e /etc/debian_version ]] || missing+=(libc6-dev)
     if ((${#missing[@]})); then
         install "${missing[@]}"

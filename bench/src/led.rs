@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass::conformance::block_on;
-use windlass::journal::{Append, BatchId, Journal, Position, Promise, Recorded, SqliteJournal};
+use windlass::journal::{Append, BatchId, Journal, Position, Recorded, SqliteJournal};
+use windlass::store::Promise;
 use windlass_core::engine::{Config, Engine, Request, Submit};
 use windlass_core::id::{StepIx, Term};
 use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
@@ -118,7 +119,7 @@ impl<'a> Led<'a> {
             match effect {
                 Effect::Append(batch) => self.append(batch),
                 Effect::Reply(reply) => hand::deliver(&mut self.hands, reply),
-                Effect::Answer((), _) => {}
+                Effect::Answer((), _) | Effect::Publish { .. } => {}
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
-//! `windlass-bench journal` prints what the table says about the journal.
+//! `windlass-bench journal` prints what the table says about the journal, `windlass-bench local` about a whole node.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
@@ -13,6 +13,7 @@ mod hand;
 mod heap;
 mod journal;
 mod led;
+mod local;
 mod measure;
 mod plans;
 mod table;
@@ -34,6 +35,11 @@ fn main() {
         Some("journal") => {
             let mut rows = disk::floors(&scratch);
             rows.extend(measure_journal(&scratch));
+            print!("{}", table::render(&rows));
+        }
+        Some("local") => {
+            let mut rows = disk::floors(&scratch);
+            rows.extend([local::throughput(&scratch), local::hop(&scratch)]);
             print!("{}", table::render(&rows));
         }
         Some(_) | None => print!("{}", table::render(&measure_all(&cases::all(), &scratch))),
@@ -77,6 +83,7 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(cases::memory());
     rows.extend(cases.iter().map(Case::replay));
     rows.extend(measure_journal(scratch));
+    rows.extend([local::throughput(scratch), local::hop(scratch)]);
     rows
 }
 

@@ -1,0 +1,142 @@
+//! A whole node in one process: the leader's loop, the in-process link, a worker, and steps that do nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use windlass::controller::{Followed, Handle, Node, NodeConfig, StandBy};
+use windlass::journal::{Candidate, Journal, Position};
+use windlass::shutdown::ShutdownSender;
+use windlass::worker::{Attempt, Executor, Stops, Worker};
+use windlass_core::engine::{Config, Event, Request, Submit};
+use windlass_core::id::{Incarnation, RunId, WorkerId};
+use windlass_core::outcome::{Outcome, Output, RunStatus};
+use windlass_core::plan::Plan;
+use windlass_core::requirement::Labels;
+use windlass_core::session::{Grant, Home, Register};
+use windlass_core::time::Span;
+
+use crate::disk::{REPEATS, Scratch};
+use crate::fleet;
+use crate::journal::open;
+use crate::measure::Times;
+use crate::plans;
+use crate::table::{Row, Target};
+
+const STEPS: u32 = 100_000;
+const CHAIN: u32 = 1_000;
+const OWN: WorkerId = WorkerId(1);
+
+/// Does nothing, and hands on fifty bytes.
+#[derive(Debug)]
+struct Noop;
+
+impl Executor for Noop {
+    fn start(&self, _grant: Grant, _stops: Stops) -> Attempt {
+        let output = Output::Inline("{\"digest\":\"0123456789abcdef0123456789abcdef01\"}".into());
+        Box::pin(async move { Outcome { output, ..Outcome::exit(0) } })
+    }
+}
+
+/// Steps per second with many slots.
+pub(crate) fn throughput(scratch: &Scratch) -> Row {
+    let times = measure(scratch, &plans::fan_out(STEPS), 64);
+    let (best, median) = times.per_second(STEPS.into());
+    let name = "in process: noop steps, 64 slots".to_owned();
+    let detail = "loop, link, worker, SQLite".to_owned();
+    let target = Target::AtLeast(60_000.0);
+    Row { name, best, median, unit: "steps/s", detail, target }
+}
+
+/// From the end of a step to the end of the one that needs it.
+pub(crate) fn hop(scratch: &Scratch) -> Row {
+    let times = measure(scratch, &plans::chain(CHAIN), 2);
+    let each = |took: Duration| took.as_secs_f64() * 1000.0 / f64::from(CHAIN);
+    let name = "in process: hop of a noop chain".to_owned();
+    let (best, median) = (each(times.best), each(times.median));
+    Row { name, best, median, unit: "ms", detail: String::new(), target: Target::AtMost(0.4) }
+}
+
+fn measure(scratch: &Scratch, plan: &Arc<Plan>, slots: u32) -> Times {
+    let mut took = Vec::new();
+    for _ in 0..REPEATS {
+        let runtime = runtime();
+        let journal: Arc<dyn Journal> = Arc::new(open(&scratch.empty("local")));
+        took.push(runtime.block_on(run(journal, plan, slots)));
+    }
+    Times::of(took)
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("two threads can be had")
+}
+
+/// From the submission to the end of the run, durably.
+async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duration {
+    let config = NodeConfig {
+        candidate: Candidate { node: "bench".to_owned(), address: None },
+        engine: Config::default(),
+        ttl: Span::secs(15),
+        own: Some(OWN),
+        stand_by: StandBy::Refuse,
+    };
+    let (node, handle) = Node::open(journal, config).await.expect("the journal opens");
+    let (sender, shutdown) = ShutdownSender::new();
+    let node = tokio::spawn(node.run(shutdown.clone()));
+    let worker = tokio::spawn(worker(&handle, slots).run(shutdown));
+    let began = fleet::now();
+    let id = RunId::new(1_790_000_000_000, 1);
+    let submitted = handle.ask(Request::Submit(Submit::new(id, Arc::clone(plan)))).await;
+    submitted.expect("the node leads");
+    assert_eq!(ended(&handle, id).await, RunStatus::Succeeded);
+    let took = began.elapsed();
+    sender.shut_down();
+    worker.await.expect("it does not panic").expect("it is not refused");
+    node.await.expect("it does not panic").expect("its journal works");
+    took
+}
+
+fn worker(handle: &Handle, slots: u32) -> Worker {
+    let register = Register {
+        worker: OWN,
+        name: "bench".into(),
+        incarnation: Incarnation(1),
+        labels: Labels::default(),
+        slots,
+        home: Home::SharedFate,
+        spooled: Vec::new(),
+    };
+    let (link, executor) = (Arc::new(handle.clone()), Arc::new(Noop));
+    Worker { register, capacity: slots + 1024, leases_expire: false, link, executor }
+}
+
+/// Follows the journal to the end of a run.
+async fn ended(handle: &Handle, run: RunId) -> RunStatus {
+    let mut follower = handle.views().follow(Position(0));
+    loop {
+        let batches = match follower.next().await {
+            Followed::Events(batches) => batches,
+            Followed::Behind(_) => {
+                follower.skip_to(handle.views().look(|view| view.position));
+                if let Some(status) = handle.views().look(|view| view.engine.run_status(run))
+                    && status.is_terminal()
+                {
+                    return status;
+                }
+                continue;
+            }
+        };
+        let events = batches.iter().flat_map(|batch| &batch.events);
+        let status = events.filter_map(|(_, event)| match event {
+            Event::RunEnded { run: of, status } if *of == run => Some(*status),
+            _ => None,
+        });
+        if let Some(status) = status.last() {
+            return status;
+        }
+    }
+}
