@@ -18,7 +18,7 @@ use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::outcome::{Outcome, Output};
 use crate::plan::Plan;
 use crate::session::Home;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Words as a list in JSON.
 pub fn json_list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
@@ -177,7 +177,7 @@ fn submitted(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
             Unplaceable::Skip => "skip",
             Unplaceable::Fail => "fail",
         },
-        "timeout_ms": timeout.map(|timeout| timeout.as_millis()),
+        "timeout_ms": timeout.map(Span::as_millis),
     })
 }
 
@@ -220,8 +220,7 @@ fn outcome_of(outcome: &Outcome) -> Map<String, Value> {
         Output::None => return data,
         Output::Inline(text) => json!({ "bytes": text.len() }),
         Output::Digest { hash, size } => {
-            let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-            json!({ "bytes": size, "blake3": hash })
+            json!({ "bytes": size, "blake3": blake3::Hash::from_bytes(*hash).to_hex().as_str() })
         }
     };
     data.insert("output".to_owned(), output);

@@ -4,7 +4,7 @@
 //! in the engine. Locks, requirements and retries are left out: this is a guess for people, and it is made every second.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::summary_type::Summary;
 use crate::id::StepIx;
@@ -57,7 +57,8 @@ impl Forecast {
     /// What a step takes of which nothing is known: as long as others in this run, or in earlier ones.
     fn usual(&self, summary: &Summary) -> Option<Span> {
         let ended = summary.records.iter().filter(|record| record.outcome.is_some());
-        let took = ended.map(|record| record.ended_at.since(record.started_at.max(record.granted_at)));
+        let took =
+            ended.map(|record| record.ended_at.since(record.started_at.max(record.granted_at)));
         let here = mean(took).filter(|(_, count)| *count >= u64::from(SAMPLES_MIN));
         here.or_else(|| mean(self.expected.iter().flatten().copied())).map(|(mean, _)| mean)
     }
@@ -79,9 +80,13 @@ impl Bench<'_> {
         let mut remaining: BTreeMap<StepIx, u32> = BTreeMap::new();
         let mut ready: BinaryHeap<(u32, Reverse<StepIx>)> = BinaryHeap::new();
         let mut busy: BinaryHeap<Reverse<(Span, StepIx)>> = BinaryHeap::new();
+        let running = self.running();
         for step in self.summary.steps().filter(|step| !step.status().is_terminal()) {
-            if step.status().is_held() {
+            if running.contains(&step.ix()) {
                 busy.push(Reverse((self.rest(step.ix()), step.ix())));
+            } else if step.status().is_held() {
+                // A lease ahead: its worker takes it before anything else.
+                ready.push((u32::MAX, Reverse(step.ix())));
             } else if step.ready_at().is_some() {
                 ready.push((plan.weight(step.ix()), Reverse(step.ix())));
             }
@@ -101,6 +106,16 @@ impl Bench<'_> {
                 ready.push((plan.weight(node), Reverse(node)));
             });
         }
+    }
+
+    /// The steps that run. Of those that have not said that they started the oldest leases do, as many as there are slots.
+    fn running(&self) -> BTreeSet<StepIx> {
+        let mut held: Vec<_> = self.summary.held().collect();
+        held.sort_by_key(|step| {
+            let ahead = step.status() != StepStatus::Running;
+            (ahead, step.last_try().map(|last| last.fence))
+        });
+        held.iter().take(self.slots).map(super::step::Step::ix).collect()
     }
 
     /// What waited for this node alone is ready; joins end at once.

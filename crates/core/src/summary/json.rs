@@ -42,7 +42,8 @@ impl Summary {
             "root_causes": causes,
         });
         if let Some((level, reason)) = self.cancel {
-            object["cancelled"] = json!({ "level": level_word(level), "reason": reason_word(reason) });
+            object["cancelled"] =
+                json!({ "level": level_word(level), "reason": reason_word(reason) });
         }
         object
     }

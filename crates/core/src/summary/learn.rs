@@ -71,6 +71,7 @@ impl Summary {
             return;
         };
         let worker = self.worker_place(*worker);
+        self.met.insert(worker);
         let newest = u32::try_from(self.records.len()).unwrap_or(NONE);
         let previous = std::mem::replace(&mut self.nodes[step.0 as usize].last, newest);
         self.records.push(Record {

@@ -89,6 +89,7 @@ impl Try<'_> {
     pub fn time(&self, now: Time) -> Span {
         match self.outcome {
             Some(OutcomeKind::Released) => Span::ZERO,
+            Some(OutcomeKind::Cancelled) if self.started_at.is_none() => Span::ZERO,
             _ => self.ended_at.unwrap_or(now).since(self.began_at()),
         }
     }
@@ -98,6 +99,11 @@ impl<'a> Step<'a> {
     /// Its index in the plan.
     pub const fn ix(&self) -> StepIx {
         self.step
+    }
+
+    /// The run that it is a step of.
+    pub const fn summary(&self) -> &'a Summary {
+        self.summary
     }
 
     /// Its name.
@@ -125,6 +131,11 @@ impl<'a> Step<'a> {
     /// Attempts that it had: hand-outs of the same attempt count once.
     pub fn attempts(&self) -> u16 {
         self.last_try().map_or(0, |newest| newest.attempt)
+    }
+
+    /// Hand-outs that it had, attempts and deliveries alike.
+    pub fn handouts(&self) -> usize {
+        self.newest_first().count()
     }
 
     /// How it ended without a lease.

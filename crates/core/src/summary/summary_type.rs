@@ -32,6 +32,8 @@ pub struct Summary {
     pub(super) outputs: BTreeMap<StepIx, Output>,
     pub(super) reused: BTreeMap<StepIx, RunId>,
     pub(super) held: BTreeSet<StepIx>,
+    /// Places of the workers that held a step.
+    pub(super) met: BTreeSet<u32>,
     pub(super) tally: Tally,
 }
 
@@ -65,6 +67,7 @@ impl Summary {
             outputs: BTreeMap::new(),
             reused: BTreeMap::new(),
             held: BTreeSet::new(),
+            met: BTreeSet::new(),
             tally,
             plan,
         };
@@ -165,8 +168,7 @@ impl Summary {
 
     /// How many different workers have held a step of it.
     pub fn workers_met(&self) -> usize {
-        let met: BTreeSet<u32> = self.records.iter().map(|record| record.worker).collect();
-        met.len()
+        self.met.len()
     }
 
     /// Its place among the workers that are known, where it gets one.

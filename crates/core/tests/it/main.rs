@@ -22,3 +22,4 @@ mod restarts;
 mod retries;
 mod scheduling;
 mod sketch;
+mod summaries;

@@ -1,7 +1,5 @@
 //! Reports: what tables, API and command line are told of the state.
 
-use std::fmt::Write as _;
-
 use windlass_core::engine::{Answer, CancelLevel, Engine, Event, Request, StepReport};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output, StepStatus};
@@ -12,29 +10,24 @@ use crate::crew::Crew;
 
 /// Everything that is reported, one thing a line.
 fn reports(engine: &Engine) -> String {
-    let mut text = String::new();
-    writeln!(text, "{:?}", engine.leader().unwrap()).unwrap();
-    for worker in engine.workers() {
-        writeln!(text, "{worker:?}").unwrap();
-    }
-    for lease in engine.leases() {
-        writeln!(text, "{lease:?}").unwrap();
-    }
-    for lock in engine.locks() {
-        writeln!(text, "{lock:?}").unwrap();
-    }
+    let mut lines = vec![format!("{:?}", engine.leader().expect("somebody leads"))];
+    lines.extend(engine.workers().map(|worker| format!("{worker:?}")));
+    lines.extend(engine.leases().map(|lease| format!("{lease:?}")));
+    lines.extend(engine.locks().map(|lock| format!("{lock:?}")));
     for run in engine.runs() {
         let counts = run.counts();
         let counts: Vec<_> = counts.iter().filter(|(_, count)| *count > 0).collect();
-        writeln!(text, "{} {} {} {counts:?}", run.id, run.pipeline(), run.status).unwrap();
-        for step in run.steps(StepIx(0)) {
-            let StepReport { step: at, status, attempt, delivery, fence, cause, .. } = step;
-            let join = if step.is_join() { " (join)" } else { "" };
-            let (name, tried) = (step.name(), (attempt, delivery));
-            writeln!(text, "  {at} {name}{join} {status} {tried:?} {fence:?} {cause:?}").unwrap();
-        }
+        lines.push(format!("{} {} {} {counts:?}", run.id, run.pipeline(), run.status));
+        lines.extend(run.steps(StepIx(0)).map(|step| step_line(&step)));
     }
-    text
+    lines.join("\n")
+}
+
+fn step_line(report: &StepReport<'_>) -> String {
+    let StepReport { step, status, attempt, delivery, fence, cause, .. } = report;
+    let join = if report.is_join() { " (join)" } else { "" };
+    let (name, tried) = (report.name(), (attempt, delivery));
+    format!("  {step} {name}{join} {status} {tried:?} {fence:?} {cause:?}")
 }
 
 #[test]

@@ -13,4 +13,5 @@ mod outline;
 mod paths;
 mod sample;
 mod schema;
+mod selection;
 mod yaml;

@@ -11,6 +11,7 @@ use super::client::ClientAnswer;
 use super::journal::{Append, StoreOp};
 use super::leader::Lead;
 use super::link::Down;
+use super::schedule::CrashPoint;
 use super::world::{Ev, World};
 
 /// The engine's own invariants are checked at each so-manieth decision: they cost as much as there are steps.
@@ -67,6 +68,10 @@ impl World<'_> {
         if let Some(violation) = broken.into_iter().next() {
             self.fail(violation.invariant, violation.detail);
         }
+        let appends = effects.iter().any(|effect| matches!(effect, Effect::Append(_)));
+        if appends && self.crashes_at(leader, CrashPoint::AfterDecide) {
+            return;
+        }
         self.carry_out(leader, effects);
         self.compare_now_and_then(leader);
     }
@@ -88,6 +93,8 @@ impl World<'_> {
         for effect in effects {
             match effect {
                 Effect::Append(batch) => self.append(leader, batch),
+                // The witness reads the journal itself.
+                Effect::Publish { .. } => {}
                 Effect::Reply(reply) => {
                     let worker = usize::try_from(reply.worker.0).expect("workers are few");
                     self.mark_reply(&reply);
@@ -140,6 +147,11 @@ impl World<'_> {
     pub(crate) fn batch_durable(&mut self, leader: usize, id: u64) {
         let Some(lead) = self.leaders[leader].lead.as_mut() else { return };
         let effects = lead.machine.durable(id);
+        let speaks =
+            |effect: &Effect<Asked>| matches!(effect, Effect::Reply(_) | Effect::Answer(..));
+        if effects.iter().any(speaks) && self.crashes_at(leader, CrashPoint::BeforeReply) {
+            return;
+        }
         self.carry_out(leader, effects);
     }
 
@@ -171,6 +183,7 @@ fn life_of(request: &Request) -> Option<Incarnation> {
         | Request::Exchange(_)
         | Request::Submit(_)
         | Request::Cancel { .. }
+        | Request::Condemn { .. }
         | Request::Drain { .. }
         | Request::ForceRelease { .. }
         | Request::Seal { .. }

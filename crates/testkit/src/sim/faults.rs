@@ -1,7 +1,7 @@
 //! Faults begin and end.
 
 use super::client::ClientOp;
-use super::schedule::FaultKind;
+use super::schedule::{CrashPoint, FaultKind};
 use super::world::{Ev, World};
 
 impl World<'_> {
@@ -10,11 +10,9 @@ impl World<'_> {
             (self.schedule.faults[fault].what, self.now + self.schedule.faults[fault].lasts);
         self.tell(|| format!("FAULT {what:?} until {until}"));
         match what {
-            FaultKind::LeaderCrash(leader) => {
-                self.leaders[leader].crash();
-                for worker in self.own_workers(leader) {
-                    self.worker_crashes(worker);
-                }
+            FaultKind::LeaderCrash(leader) => self.leader_crashes(leader),
+            FaultKind::LeaderCrashAt(leader, point) => {
+                self.leaders[leader].crashes_at = Some(point);
             }
             FaultKind::LeaderFreeze(leader) => {
                 self.leaders[leader].frozen_until = self.leaders[leader].frozen_until.max(until);
@@ -54,6 +52,24 @@ impl World<'_> {
         self.at(until, Ev::FaultEnd(fault));
     }
 
+    /// Whether the leader crashes at this point, and if so, that it does.
+    pub(crate) fn crashes_at(&mut self, leader: usize, point: CrashPoint) -> bool {
+        let crashes = self.leaders[leader].crashes_at == Some(point);
+        if crashes {
+            self.tell(|| format!("leader {leader} {}", point.mark()));
+            self.marks.hit(point.mark());
+            self.leader_crashes(leader);
+        }
+        crashes
+    }
+
+    fn leader_crashes(&mut self, leader: usize) {
+        self.leaders[leader].crash();
+        for worker in self.own_workers(leader) {
+            self.worker_crashes(worker);
+        }
+    }
+
     fn client_wants(&mut self, op: ClientOp) {
         self.clients.push(op);
         self.at(self.now, Ev::ClientTry(self.clients.len() - 1));
@@ -67,11 +83,11 @@ impl World<'_> {
         let what = self.schedule.faults[fault].what;
         self.tell(|| format!("END of {what:?}"));
         match what {
-            FaultKind::LeaderCrash(leader) => {
-                self.leaders[leader].up = true;
-                self.wake_leader(leader, self.now + 1);
-                for worker in self.own_workers(leader) {
-                    self.worker_starts(worker);
+            FaultKind::LeaderCrash(leader) => self.leader_starts(leader),
+            FaultKind::LeaderCrashAt(leader, _) => {
+                self.leaders[leader].crashes_at = None;
+                if !self.leaders[leader].up {
+                    self.leader_starts(leader);
                 }
             }
             FaultKind::WorkerRestart(worker) => {
@@ -101,6 +117,14 @@ impl World<'_> {
             | FaultKind::CutAll
             | FaultKind::Cancel(..)
             | FaultKind::Drain(_) => {}
+        }
+    }
+
+    fn leader_starts(&mut self, leader: usize) {
+        self.leaders[leader].up = true;
+        self.wake_leader(leader, self.now + 1);
+        for worker in self.own_workers(leader) {
+            self.worker_starts(worker);
         }
     }
 

@@ -5,7 +5,7 @@ use windlass_core::id::Term;
 use windlass_core::planted::Bug;
 use windlass_core::time::Time;
 
-use super::schedule::FaultKind;
+use super::schedule::{CrashPoint, FaultKind};
 use super::witness::Committed;
 use super::world::{Ev, World};
 
@@ -146,6 +146,10 @@ impl World<'_> {
             }
             Some(_) | None => self.store_does(op),
         };
+        let awaited = self.leaders[leader].life == life;
+        if awaited && matches!(result, StoreResult::Appended(_)) {
+            self.crashes_at(leader, CrashPoint::AfterAppend);
+        }
         let delay = self.rng.range(1, 3);
         self.at(self.now + delay, Ev::StoreReply(leader, life, result));
     }

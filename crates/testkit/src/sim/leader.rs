@@ -3,7 +3,7 @@
 
 use windlass_core::engine::{Config, Engine, Request};
 use windlass_core::id::{Term, WorkerId};
-use windlass_core::leader::{Leader, TermsOfOffice};
+use windlass_core::leader::{Leader, Tenure, TermsOfOffice};
 use windlass_core::session::Home;
 use windlass_core::time::{Span, Time};
 
@@ -12,20 +12,18 @@ use super::client::ClientAnswer;
 use super::clock::Clock;
 use super::journal::{FailedOp, StoreOp, StoreResult, TERM_TTL};
 use super::link::{Down, Up};
+use super::schedule::CrashPoint;
 use super::world::{Ev, World};
 
-const RENEW_EVERY: u64 = 1_500;
 const CAMPAIGN_EVERY: u64 = 500;
-
-/// A term is trusted on the holder's own clock from before the request, less a tenth for clocks that run at different
-/// rates and half a second to act.
-const TRUST: Span = Span::millis(TERM_TTL - TERM_TTL / 10 - 500);
 
 /// A node that may lead.
 pub(crate) struct LeaderNode {
     pub(crate) clock: Clock,
     pub(crate) frozen_until: u64,
     pub(crate) up: bool,
+    /// Where it is to crash, if it comes to that.
+    pub(crate) crashes_at: Option<CrashPoint>,
     /// Grows with each crash: what was in flight for an earlier life is not for this one.
     pub(crate) life: u32,
     /// When it asked for a term or for more of one, on its own clock, while there is no answer.
@@ -41,8 +39,7 @@ pub(crate) struct Lead {
     pub(crate) machine: Leader<Asked>,
     /// The same moment in the journal's time and on its own clock.
     base: (Time, Time),
-    trust_until: Time,
-    renew_at: Time,
+    tenure: Tenure,
     /// When the append in flight, whose outcome is not known, is repeated.
     pub(crate) retry_at: Option<u64>,
     pub(crate) decisions: u64,
@@ -63,6 +60,7 @@ impl LeaderNode {
             clock,
             frozen_until: 0,
             up: true,
+            crashes_at: None,
             life: 0,
             asked_at: None,
             rests_until: 0,
@@ -85,6 +83,7 @@ impl LeaderNode {
 
     pub(crate) fn crash(&mut self) {
         (self.lead, self.asked_at, self.up) = (None, None, false);
+        self.crashes_at = None;
         self.life += 1;
     }
 }
@@ -112,13 +111,15 @@ impl World<'_> {
         }
         let local = self.leaders[leader].clock.local(self.now);
         let Some(lead) = &self.leaders[leader].lead else { return self.stand_by(leader, local) };
-        if local > lead.trust_until {
+        if !lead.tenure.is_trusted(local) {
             return self.steps_down(leader, "its trust has run out");
         }
         if lead.hands_over() && lead.machine.is_settled() {
             return self.resigns(leader);
         }
-        if lead.renew_at <= local && self.leaders[leader].asked_at.is_none() {
+        if lead.tenure.renew_at().is_some_and(|at| at <= local)
+            && self.leaders[leader].asked_at.is_none()
+        {
             let term = lead.machine.term();
             self.leaders[leader].asked_at = Some(local);
             self.ask_store(leader, StoreOp::Renew(term));
@@ -144,8 +145,8 @@ impl World<'_> {
         let clock = self.leaders[leader].clock;
         let engine = lead.deadline().map(|at| clock.truth(at));
         let asking = self.leaders[leader].asked_at.is_some();
-        let renew = (!asking).then(|| clock.truth(lead.renew_at));
-        let trust = Some(clock.truth(lead.trust_until) + 1);
+        let renew = lead.tenure.renew_at().filter(|_| !asking).map(|at| clock.truth(at));
+        let trust = lead.tenure.trusted_until().map(|at| clock.truth(at) + 1);
         let resigns = (lead.hands_over() && lead.machine.is_settled()).then_some(self.now);
         let next = [engine, renew, trust, lead.retry_at, resigns].into_iter().flatten().min();
         self.wake_leader(leader, next.unwrap_or(self.now + 1_000).max(self.now + 1));
@@ -218,8 +219,7 @@ impl World<'_> {
         let local = it.clock.local(self.now);
         let asked_at = it.asked_at.take();
         if let Some((lead, asked_at)) = it.lead.as_mut().zip(asked_at) {
-            lead.trust_until = asked_at + TRUST;
-            lead.renew_at = local + Span::millis(RENEW_EVERY);
+            lead.tenure.renewed(asked_at, local);
         }
     }
 
@@ -228,7 +228,7 @@ impl World<'_> {
         let local = it.clock.local(self.now);
         it.asked_at = None;
         if let Some(lead) = &mut it.lead {
-            lead.renew_at = local + Span::millis(200);
+            lead.tenure.not_renewed(local);
         }
     }
 
@@ -255,8 +255,7 @@ impl World<'_> {
         self.leaders[leader].lead = Some(Lead {
             machine,
             base: (base, local),
-            trust_until: asked_at + TRUST,
-            renew_at: local + Span::millis(RENEW_EVERY),
+            tenure: Tenure::won(Some(Span::millis(TERM_TTL)), asked_at, local),
             retry_at: None,
             decisions: 0,
             stance: Stance::Serves,
@@ -302,7 +301,7 @@ impl World<'_> {
         };
         let local = self.leaders[leader].clock.local(self.now);
         match &self.leaders[leader].lead {
-            Some(lead) if local > lead.trust_until => {
+            Some(lead) if !lead.tenure.is_trusted(local) => {
                 self.marks.hit("leader froze and woke deposed");
                 self.steps_down(leader, "its trust has run out");
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 36] = [
+pub(crate) const EXPECTED: [&str; 40] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -12,6 +12,9 @@ pub(crate) const EXPECTED: [&str; 36] = [
     "brake on mass loss",
     "cancelled: killed",
     "cancelled: stopped",
+    "crashed after append",
+    "crashed after decide",
+    "crashed before reply",
     "deliveries exhausted",
     "drained",
     "fail-fast ended the rest",
@@ -34,6 +37,7 @@ pub(crate) const EXPECTED: [&str; 36] = [
     "restarted worker took over",
     "reused outcome",
     "skipped by condition",
+    "skipped by values",
     "spooled outcome accepted",
     "step with two locks granted",
     "takeover with open leases",

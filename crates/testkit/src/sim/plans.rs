@@ -7,6 +7,7 @@ use windlass_core::id::StepIx;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::plan::{
     Condition, LockOrder, LockUse, OnFailure, Pin, Placement, Plan, PlanBuilder, Retry, StepSpec,
+    When,
 };
 use windlass_core::requirement::Requirement;
 use windlass_core::time::Span;
@@ -164,6 +165,9 @@ fn spec(rng: &mut Rng) -> StepSpec {
         Condition::Always,
         Condition::Failure,
     ]);
+    if rng.chance(40) {
+        spec.when = When::Fails("params.ship  (params.ship = false)".into());
+    }
     if rng.chance(100) {
         spec.on_failure = OnFailure::Ignore;
     }

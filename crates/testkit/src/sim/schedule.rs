@@ -82,6 +82,8 @@ pub(crate) struct Fault {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FaultKind {
     LeaderCrash(usize),
+    /// The leader crashes when it comes to this point, if it does while this lasts.
+    LeaderCrashAt(usize, CrashPoint),
     LeaderFreeze(usize),
     /// The leader, if it leads, makes durable what it decided, resigns and wants no term for as long as this lasts.
     HandOver(usize),
@@ -110,6 +112,30 @@ pub(crate) enum FaultKind {
     Drain(usize),
     /// The worker is told to finish what it runs and is started anew when the fault ends.
     WorkerRestart(usize),
+}
+
+/// The boundaries between deciding, making durable and saying, at each of which a leader may vanish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CrashPoint {
+    /// It has decided; the append has not left.
+    AfterDecide,
+    /// The append is durable; the leader has not heard of it.
+    AfterAppend,
+    /// It has heard; nobody else has.
+    BeforeReply,
+}
+
+impl CrashPoint {
+    const ALL: [Self; 3] = [Self::AfterDecide, Self::AfterAppend, Self::BeforeReply];
+
+    /// The coverage mark of a crash there.
+    pub(crate) const fn mark(self) -> &'static str {
+        match self {
+            Self::AfterDecide => "crashed after decide",
+            Self::AfterAppend => "crashed after append",
+            Self::BeforeReply => "crashed before reply",
+        }
+    }
 }
 
 impl Schedule {
@@ -184,7 +210,7 @@ fn faults(
     let favourite = rng.below(15);
     let mut list = Vec::new();
     for _ in 0..count {
-        let what = if rng.chance(400) { favourite } else { rng.below(18) };
+        let what = if rng.chance(400) { favourite } else { rng.below(19) };
         let (leader, worker) = (rng.index(leaders), rng.index(workers.len()));
         let what = match what {
             0 => FaultKind::LeaderCrash(leader),
@@ -207,6 +233,7 @@ fn faults(
                 rng.pick(&[CancelLevel::Stop, CancelLevel::Kill]),
             ),
             16 => FaultKind::Drain(worker),
+            17 => FaultKind::LeaderCrashAt(leader, rng.pick(&CrashPoint::ALL)),
             _ => FaultKind::WorkerRestart(worker),
         };
         let lasts = if rng.chance(500) { rng.range(100, 4_000) } else { rng.range(4_000, 30_000) };

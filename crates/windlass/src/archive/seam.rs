@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_core::id::RunId;
+use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
@@ -24,6 +24,8 @@ pub struct RunRecord {
     pub ended_at: Time,
     /// Steps of its plan.
     pub steps: u32,
+    /// The workers that had leases of it, by name: the events of a run know them by number only.
+    pub workers: Vec<(WorkerId, String)>,
 }
 
 /// A run that ended, with its whole history.

@@ -262,6 +262,7 @@ impl Flawed {
             submitted_at,
             ended_at,
             steps: 0,
+            workers: Vec::new(),
         })
     }
 }

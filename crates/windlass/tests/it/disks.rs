@@ -64,7 +64,9 @@ fn large(run: u64) -> SealedRun {
     };
     let (submitted_at, ended_at) = (Time::from_millis(run), Time::from_millis(run));
     let (pipeline, status) = ("ship".to_owned(), RunStatus::Failed);
-    let record = RunRecord { run: RunId(run), pipeline, status, submitted_at, ended_at, steps: 1 };
+    let workers = Vec::new();
+    let run = RunId(run);
+    let record = RunRecord { run, pipeline, status, submitted_at, ended_at, steps: 1, workers };
     let some = specimens();
     let events = some.iter().cycle().take(30_000).scan(0, |at, recorded| {
         *at += 1 + position();

@@ -15,13 +15,14 @@ use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass::core::requirement::Labels;
 use windlass::core::session::{Home, Register};
-use windlass::core::time::Span;
+use windlass::core::time::{Span, Time};
 use windlass::journal::{Candidate, Journal, SqliteJournal};
 use windlass::shutdown::ShutdownSender;
 use windlass::store::StoreError;
 use windlass::tables::SqliteTables;
 
 const FOLDER: &str = "WINDLASS_TEST_TABLES";
+const START: Time = Time::from_millis(1_790_000_000_000);
 /// Longer than anything here takes.
 const PATIENCE: usize = 600;
 
@@ -34,7 +35,8 @@ struct Led {
 
 impl Led {
     async fn start(folder: &Path) -> Self {
-        let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(folder).unwrap());
+        let journal: Arc<dyn Journal> =
+            Arc::new(SqliteJournal::open(folder, || START).expect("it works in a test"));
         let config = NodeConfig {
             candidate: Candidate { node: "ann".to_owned(), address: None },
             engine: Config::default(),
@@ -42,11 +44,13 @@ impl Led {
             own: None,
             stand_by: StandBy::Wait,
         };
-        let (node, handle) = Node::open(Arc::clone(&journal), config).await.unwrap();
-        let tables = Arc::new(SqliteTables::open(folder).unwrap());
+        let (node, handle) =
+            Node::open(Arc::clone(&journal), config).await.expect("it works in a test");
+        let tables = Arc::new(SqliteTables::open(folder).expect("it works in a test"));
         let keeper = TableKeeper::new(&handle, journal, tables);
         let (end_node, shutdown) = ShutdownSender::new();
-        let node = tokio::spawn(async move { node.run(shutdown).await.unwrap() });
+        let node =
+            tokio::spawn(async move { node.run(shutdown).await.expect("it works in a test") });
         let (end_keeper, shutdown) = ShutdownSender::new();
         let keeper = tokio::spawn(keeper.run(shutdown));
         Self { handle, node: (end_node, node), keeper: (end_keeper, keeper) }
@@ -62,7 +66,7 @@ impl Led {
             home: Home::Apart,
             spooled: Vec::new(),
         };
-        self.handle.ask(Request::Register(register)).await.unwrap();
+        self.handle.ask(Request::Register(register)).await.expect("it works in a test");
     }
 
     async fn submit(&self, number: u64, steps: u32) {
@@ -70,16 +74,17 @@ impl Led {
         for step in 0..steps {
             plan.step(&format!("step-{step}"), StepSpec::default());
         }
-        let submit = Submit::new(RunId(number), Arc::new(plan.build().unwrap()));
-        self.handle.ask(Request::Submit(submit)).await.unwrap();
+        let submit =
+            Submit::new(RunId(number), Arc::new(plan.build().expect("it works in a test")));
+        self.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
     }
 
     /// Ends the node, and the keeper after it.
     async fn end(self) -> Result<(), StoreError> {
         self.node.0.shut_down();
-        self.node.1.await.unwrap();
+        self.node.1.await.expect("it works in a test");
         self.keeper.0.shut_down();
-        self.keeper.1.await.unwrap()
+        self.keeper.1.await.expect("it works in a test")
     }
 }
 
@@ -151,9 +156,9 @@ async fn another_process_reads_while_the_leader_writes() {
 }
 
 fn start_reader(folder: &Path) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = Command::new(std::env::current_exe().expect("it works in a test"));
     command.args(["--exact", "tables::reader", "--nocapture"]).env(FOLDER, folder);
-    command.stdout(Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::null()).spawn().expect("it works in a test")
 }
 
 /// What the test above starts this executable as; by itself it is nothing. Counts again and again until it is told that

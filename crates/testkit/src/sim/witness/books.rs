@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::engine::{CancelLevel, EndedAs, RunOptions};
 use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
-use windlass_core::plan::{Condition, OnFailure, Plan, StepSpec};
+use windlass_core::plan::{Condition, OnFailure, Plan, StepSpec, When};
 use windlass_core::requirement::Labels;
 use windlass_core::time::Time;
 
@@ -205,6 +205,11 @@ impl RunBook {
                 Some(Condition::Failure) => self.need_failed(step),
                 Some(Condition::Always) | None => true,
             }
+    }
+
+    /// Whether the step's condition on values lets it run at all.
+    pub(super) fn may_run(&self, step: StepIx) -> bool {
+        self.plan.spec(step).is_none_or(|spec| !matches!(spec.when, When::Fails(_)))
     }
 
     /// Whether steps of this condition may still begin.

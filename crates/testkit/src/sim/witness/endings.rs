@@ -3,6 +3,7 @@
 use windlass_core::engine::{EndedAs, Event, Next, Settled, UNHEARD_MAX};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
+use windlass_core::plan::When;
 use windlass_core::time::Time;
 
 use super::books::{Broken, StepBook, Witness, must};
@@ -132,6 +133,10 @@ impl Witness {
                 must(book.cancel.is_some(), "I15 cancel", || {
                     format!("run {run} {step}: nobody cancelled")
                 })?;
+            }
+            Settled::SkippedByValues { .. } | Settled::FailedCondition { .. } => {
+                let asks = book.plan.spec(step).is_some_and(|spec| spec.when != When::Holds);
+                must(asks, "I5 dependency", || format!("run {run} {step} asked for nothing"))?;
             }
             Settled::SkippedByCondition
             | Settled::Superseded { .. }

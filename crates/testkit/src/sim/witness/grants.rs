@@ -29,6 +29,7 @@ impl Witness {
         must(open, "I10 state machine", || format!("{} is {}", what(), state.status))?;
         must(attempt == state.attempt, "I8 attempts", || format!("{} attempt {attempt}", what()))?;
         must(book.needs_met(step), "I5 dependency", || format!("{} has needs open", what()))?;
+        must(book.may_run(step), "I5 dependency", || format!("{} was not to run", what()))?;
         let Some(spec) = spec else {
             return must(false, "I10 state machine", || format!("{} is a join", what()));
         };
@@ -167,7 +168,7 @@ impl Witness {
         let waits =
             matches!(state.status, StepStatus::Waiting | StepStatus::Ready) && !state.backing_off;
         let calm = book.cancel.is_none() && !book.failed && !book.status.is_terminal();
-        waits && calm && state.lease.is_none() && book.needs_met(step)
+        waits && calm && state.lease.is_none() && book.needs_met(step) && book.may_run(step)
     }
 
     fn rank(&self, run: RunId, step: StepIx) -> (i64, std::cmp::Reverse<u32>, u64) {

@@ -62,6 +62,10 @@ impl Witness {
             }
             Event::StopOrdered { fence, .. } => self.lease_mut(*fence).map(|_| ()),
             Event::Ended { .. } => self.ended(at, event, marks),
+            Event::ConditionHeld { run, step } => {
+                self.step_mut(*run, *step)?.since = at;
+                Ok(())
+            }
             Event::BackoffEnded { run, step } => {
                 let book = self.step_mut(*run, *step)?;
                 (book.backing_off, book.since) = (false, at);
@@ -182,6 +186,7 @@ fn mark(event: &Event, marks: &mut Marks) {
         | Event::StopOrdered { .. }
         | Event::Ended { .. }
         | Event::BackoffEnded { .. }
+        | Event::ConditionHeld { .. }
         | Event::LockForced { .. } => {}
     }
 }
@@ -191,8 +196,12 @@ fn mark_settled(settled: &Settled, marks: &mut Marks) {
         Settled::Blocked { .. } => marks.hit("blocked by a failed need"),
         Settled::CancelledByFailure { .. } => marks.hit("fail-fast ended the rest"),
         Settled::SkippedByCondition => marks.hit("skipped by condition"),
+        Settled::SkippedByValues { .. } => marks.hit("skipped by values"),
         Settled::Superseded { .. } => marks.hit("newer run superseded an older one"),
         Settled::FailedNoWorker => marks.hit("nobody to run it in time"),
-        Settled::CancelledWithRun | Settled::SkippedUnplaceable | Settled::FailedNoLock => {}
+        Settled::CancelledWithRun
+        | Settled::SkippedUnplaceable
+        | Settled::FailedCondition { .. }
+        | Settled::FailedNoLock => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 use rusqlite::types::Type;
-use windlass_core::id::RunId;
+use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
@@ -39,7 +39,19 @@ pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
         submitted_at: time("submitted_at")?,
         ended_at: time("ended_at")?,
         steps: row.get("steps")?,
+        workers: workers(row)?,
     })
+}
+
+fn workers(row: &Row<'_>) -> rusqlite::Result<Vec<(WorkerId, String)>> {
+    let text: String = row.get("workers")?;
+    serde_json::from_str(&text)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into()))
+}
+
+/// The workers of a run as text.
+pub(super) fn workers_to_sql(workers: &[(WorkerId, String)]) -> String {
+    serde_json::json!(workers).to_string()
 }
 
 fn status(row: &Row<'_>) -> rusqlite::Result<RunStatus> {

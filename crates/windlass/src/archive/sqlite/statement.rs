@@ -7,8 +7,8 @@ use crate::archive::{PAGE_MAX, RunQuery};
 
 /// Writes the line of a run unless it is there.
 pub(super) const WRITE_RUN: &str = "
-    INSERT INTO runs (run, pipeline, status, submitted_at, ended_at, steps, events, last)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (run) DO NOTHING";
+    INSERT INTO runs (run, pipeline, status, submitted_at, ended_at, steps, events, last, workers)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (run) DO NOTHING";
 
 /// Writes a part of a run's events.
 pub(super) const WRITE_CHUNK: &str = "

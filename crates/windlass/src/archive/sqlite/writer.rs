@@ -10,7 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::row::{run_of_sql, run_to_sql, time_to_sql, to_sql};
+use super::row::{run_of_sql, run_to_sql, time_to_sql, to_sql, workers_to_sql};
 use super::{chunk, statement};
 use crate::archive::{Claim, Claimed, PAGE_MAX, SealedRun};
 use crate::journal::{Position, Recorded};
@@ -184,6 +184,7 @@ fn keep(transaction: &Transaction<'_>, sealed: SealedRun) -> rusqlite::Result<()
         record.steps,
         to_sql(events.len() as u64),
         to_sql(last),
+        workers_to_sql(&record.workers),
     ])?;
     if written == 0 {
         // It is there already, and what was kept never changes.

@@ -1,6 +1,6 @@
 //! A journal whose terms run out, as those of a store on another machine do.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -24,14 +24,17 @@ impl Lasting {
         Self { lasts, held: Mutex::default(), inner: Arc::new(inner) }
     }
 
+    fn held(&self) -> MutexGuard<'_, Option<(Term, Instant)>> {
+        self.held.lock().expect("nothing panics while it is held")
+    }
+
     fn hold(&self, term: Term) {
         let until = |lasts: Span| Instant::now() + Duration::from_millis(lasts.as_millis());
-        *self.held.lock().unwrap() = self.lasts.map(|lasts| (term, until(lasts)));
+        *self.held() = self.lasts.map(|lasts| (term, until(lasts)));
     }
 
     fn run_out(&self) -> Option<Term> {
-        let mut held = self.held.lock().unwrap();
-        held.take_if(|(_, until)| *until <= Instant::now()).map(|(term, _)| term)
+        self.held().take_if(|(_, until)| *until <= Instant::now()).map(|(term, _)| term)
     }
 }
 
@@ -47,7 +50,7 @@ impl Journal for Lasting {
                     won.lasts = self.lasts;
                     Campaign::Won(won)
                 }
-                led => led,
+                led @ Campaign::LedBy { .. } => led,
             })
         })
     }

@@ -90,7 +90,29 @@ async fn whoever_waits_when_deciding_panics_hears_it_and_may_ask_again() {
     assert_eq!(node.run_status(run(101)), Some(RunStatus::Running));
 }
 
-/// Each panic takes the condemnation of the one before with it if that is not durable yet.
+#[tokio::test(start_paused = true)]
+async fn a_run_stays_condemned_until_its_end_is_durable() {
+    let journal = journal();
+    let node = start_with(&journal, fragile("ann")).await;
+    let (mut first, mut second) = (Mate::join(&node, 1).await, Mate::join(&node, 2).await);
+    for (n, mate) in [(1, &mut first), (2, &mut second)] {
+        node.submit(run(n), &plan_called("panics", ["build"])).await;
+        mate.exchange(&node, 1).await;
+        mate.finish_all();
+    }
+    let takeover = Gate::new();
+    journal.plan(Call::Append, Fault::Slow(takeover.clone()));
+    assert_eq!(node.handle.exchange(first.next(0)).await, Err(NotLeader));
+    takeover.reached().await;
+    assert_eq!(node.handle.exchange(second.next(0)).await, Err(NotLeader));
+    persist(&mut first, &node, 0).await;
+    persist(&mut second, &node, 0).await;
+    for n in [1, 2] {
+        assert_eq!(node.run_status(run(n)), Some(RunStatus::Failed), "run {n}");
+    }
+    assert_eq!(node.term().0, 3, "the second panic did not undo what the first had led to");
+}
+
 #[tokio::test(start_paused = true)]
 async fn of_several_runs_on_which_deciding_panics_each_fails() {
     let journal = journal();

@@ -9,7 +9,9 @@ CREATE TABLE runs (
     steps        INTEGER NOT NULL CHECK (steps >= 0),
     -- How many events it has, and the position of the last: what tells that none of its chunks is missing.
     events       INTEGER NOT NULL CHECK (events >= 0),
-    last         INTEGER NOT NULL CHECK (last >= 0)
+    last         INTEGER NOT NULL CHECK (last >= 0),
+    -- The workers that had leases of it: a list of numbers and names, in JSON.
+    workers      TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX runs_by_pipeline ON runs (pipeline);

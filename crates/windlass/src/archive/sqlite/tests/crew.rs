@@ -63,6 +63,7 @@ pub(super) fn sealed(run: u64, events: u64) -> SealedRun {
         submitted_at: at,
         ended_at: at,
         steps: 1,
+        workers: Vec::new(),
     };
     let event = |number| Recorded { at, event: Event::WorkerLost { worker: WorkerId(number) } };
     let events = (1..=events).map(|number| (Position(number * 2), event(number)));

@@ -1,0 +1,166 @@
+//! A part of a pipeline: the steps that somebody asked for.
+
+use std::collections::BTreeSet;
+
+use crate::spec::{Action, Pipeline, Step, nearest};
+
+/// Which steps of a pipeline are wanted. Nothing said: all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Names of steps, with everything that they need.
+    pub steps: Vec<String>,
+    /// Names of steps, and nothing else.
+    pub only: Vec<String>,
+    /// Names of steps, with everything that needs them.
+    pub from: Vec<String>,
+    /// Words that steps carry; they come with everything that they need.
+    pub tags: Vec<String>,
+}
+
+/// Why a selection cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectionError {
+    /// There is no such step.
+    #[error("there is no step `{name}`{}", hint(nearest.as_deref()))]
+    NoStep {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// No step carries the tag.
+    #[error("no step has the tag `{name}`{}", hint(nearest.as_deref()))]
+    NoTag {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// A selected step reads what one that was left out would hand on.
+    #[error("step `{step}` reads what `{needed}` hands on, and `{needed}` is not selected: select it too")]
+    Reads {
+        /// Which step.
+        step: String,
+        /// What it reads.
+        needed: String,
+    },
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(": did you mean `{name}`?")).unwrap_or_default()
+}
+
+impl Selection {
+    /// Whether it asks for everything.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The pipeline without the steps that were not asked for. What a selected step needs and was left out counts as done.
+    pub fn of(&self, mut pipeline: Pipeline) -> Result<Pipeline, SelectionError> {
+        if self.is_all() {
+            return Ok(pipeline);
+        }
+        let wanted = self.wanted(&pipeline)?;
+        pipeline.steps.retain(|step| wanted.contains(&step.name.value));
+        for step in &mut pipeline.steps {
+            let left_out = |name: &str| !wanted.contains(name);
+            if let Some(needed) = reads(step).into_iter().find(|name| left_out(name)) {
+                return Err(SelectionError::Reads { step: step.name.value.clone(), needed });
+            }
+            step.needs.retain(|need| wanted.contains(&need.step.value));
+        }
+        Ok(pipeline)
+    }
+
+    fn wanted(&self, pipeline: &Pipeline) -> Result<BTreeSet<String>, SelectionError> {
+        let mut wanted = BTreeSet::new();
+        for name in &self.steps {
+            known(pipeline, name)?;
+            add_needs(pipeline, name, &mut wanted);
+        }
+        for name in &self.only {
+            known(pipeline, name)?;
+            wanted.insert(name.clone());
+        }
+        for name in &self.from {
+            known(pipeline, name)?;
+            add_dependents(pipeline, name, &mut wanted);
+        }
+        for tag in &self.tags {
+            for name in tagged(pipeline, tag)? {
+                add_needs(pipeline, &name, &mut wanted);
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+fn known(pipeline: &Pipeline, name: &str) -> Result<(), SelectionError> {
+    if pipeline.step(name).is_some() {
+        return Ok(());
+    }
+    let names = pipeline.steps.iter().map(|step| step.name.value.as_str());
+    let nearest = nearest(name, names).map(str::to_owned);
+    Err(SelectionError::NoStep { name: name.to_owned(), nearest })
+}
+
+fn tags<'a>(pipeline: &'a Pipeline, step: &'a Step) -> impl Iterator<Item = &'a str> {
+    let tags = step.settings.tags.as_ref().or(pipeline.defaults.tags.as_ref());
+    tags.into_iter().flatten().map(|tag| tag.value.as_str())
+}
+
+fn tagged(pipeline: &Pipeline, tag: &str) -> Result<Vec<String>, SelectionError> {
+    let has = |step: &&Step| tags(pipeline, step).any(|own| own == tag);
+    let found: Vec<String> =
+        pipeline.steps.iter().filter(has).map(|step| step.name.value.clone()).collect();
+    if found.is_empty() {
+        let all = pipeline.steps.iter().flat_map(|step| tags(pipeline, step));
+        let nearest = nearest(tag, all).map(str::to_owned);
+        return Err(SelectionError::NoTag { name: tag.to_owned(), nearest });
+    }
+    Ok(found)
+}
+
+fn add_needs(pipeline: &Pipeline, name: &str, wanted: &mut BTreeSet<String>) {
+    let mut open = vec![name.to_owned()];
+    while let Some(name) = open.pop() {
+        let needs = pipeline.step(&name).into_iter().flat_map(|step| &step.needs);
+        // A need that is optional is waited for if it is selected.
+        let needs = needs.filter(|need| !need.optional).map(|need| need.step.value.clone());
+        if wanted.insert(name) {
+            open.extend(needs);
+        }
+    }
+}
+
+fn add_dependents(pipeline: &Pipeline, name: &str, wanted: &mut BTreeSet<String>) {
+    wanted.insert(name.to_owned());
+    loop {
+        let needs_one = |step: &&Step| {
+            !wanted.contains(&step.name.value)
+                && step.needs.iter().any(|need| wanted.contains(&need.step.value))
+        };
+        let more: Vec<String> =
+            pipeline.steps.iter().filter(needs_one).map(|step| step.name.value.clone()).collect();
+        if more.is_empty() {
+            return;
+        }
+        wanted.extend(more);
+    }
+}
+
+/// Names of steps whose outcomes a step reads.
+fn reads(step: &Step) -> BTreeSet<String> {
+    let script = match &step.action {
+        Action::Script { reads, .. } => reads.as_slice(),
+        Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => &[],
+    };
+    let env = step.settings.env.iter().flat_map(|variable| &variable.value.reads);
+    let asked = step.condition.iter().flat_map(|asked| &asked.reads);
+    let reads = script.iter().chain(env).chain(asked);
+    reads
+        .filter(|read| read.path.first().is_some_and(|root| root == "steps"))
+        .filter_map(|read| read.path.get(1).cloned())
+        .collect()
+}

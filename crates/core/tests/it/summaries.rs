@@ -1,0 +1,299 @@
+//! What became of a run, as its events tell: stories of the real engine, folded into a summary.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::engine::{CancelLevel, CancelReason, Event, Request, RunOptions, Unplaceable};
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
+use windlass_core::plan::{Condition, OnFailure, Placement, PlanBuilder, Retry, StepSpec};
+use windlass_core::requirement::Requirement;
+use windlass_core::session::StopReason;
+use windlass_core::summary::{Asked, Durations, Forecast, Summary, Verdict};
+use windlass_core::time::{Span, Time};
+
+use crate::crew::Crew;
+use crate::sketch::Sketch;
+
+/// A crew whose events are folded as they come.
+struct Story {
+    crew: Crew,
+    summary: Option<Summary>,
+    seen: usize,
+}
+
+impl Story {
+    fn new(crew: Crew, options: RunOptions, draw: impl FnOnce(&mut Sketch)) -> Self {
+        let mut story = Self { crew, summary: None, seen: 0 };
+        story.crew.submit_with("ship", options, draw);
+        story.fold();
+        story
+    }
+
+    /// Takes in what has happened since.
+    fn fold(&mut self) {
+        let now = self.crew.now;
+        let registered = |event: &&Event| matches!(event, Event::WorkerRegistered { .. });
+        for event in &self.crew.journal[self.seen..] {
+            if let Some(summary) = &mut self.summary {
+                summary.learn(now, event);
+                continue;
+            }
+            self.summary = Summary::from_submitted(now, event);
+            if let Some(summary) = &mut self.summary {
+                let before = self.crew.journal.iter().filter(registered);
+                before.for_each(|event| summary.learn(now, event));
+            }
+        }
+        self.seen = self.crew.journal.len();
+    }
+
+    fn after(&mut self, secs: u64) -> &mut Self {
+        self.crew.pass(Span::secs(secs));
+        self.fold();
+        self
+    }
+
+    fn finish(&mut self, step: &str, outcome: Outcome) -> &mut Self {
+        let worker = self.crew.holder(step).expect("somebody runs the step");
+        self.crew.finish(&worker, step, outcome);
+        self.fold();
+        self
+    }
+
+    fn succeed(&mut self, step: &str) -> &mut Self {
+        self.finish(step, Outcome::exit(0))
+    }
+
+    fn summary(&self) -> &Summary {
+        self.summary.as_ref().expect("the run was submitted")
+    }
+
+    /// Each step in a line: status, tries, wait, time, reason.
+    fn text(&self) -> String {
+        let (summary, now) = (self.summary(), self.crew.now);
+        let line = |step: windlass_core::summary::Step<'_>| {
+            let tries: Vec<String> = step
+                .tries()
+                .iter()
+                .map(|one| format!("{}.{}@{}", one.attempt, one.delivery, one.worker))
+                .collect();
+            let (wait, time) = (step.wait(now), step.time(now));
+            let reason = step.reason().unwrap_or_default();
+            let text = format!(
+                "{} {} [{}] wait {wait} time {time} {reason}",
+                step.name(),
+                step.status(),
+                tries.join(" ")
+            );
+            text.trim_end().to_owned()
+        };
+        summary.steps().map(line).collect::<Vec<String>>().join("\n")
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.summary().verdict(Asked::default())
+    }
+}
+
+fn needing(label: &str) -> StepSpec {
+    let placement = Placement { requirement: Requirement::all([label]), ..Placement::default() };
+    StepSpec { placement, ..StepSpec::default() }
+}
+
+fn one_machine() -> RunOptions {
+    RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() }
+}
+
+#[test]
+fn a_summary_agrees_with_the_engine_and_tells_waits_tries_and_the_critical_path() {
+    let crew = Crew::new().worker("alpha", 2, ["linux"]);
+    let mut story = Story::new(crew, one_machine(), |plan| {
+        plan.plain("fetch", []);
+        plan.matrix("test", ["linux", "windows"], needing);
+        plan.step("flaky", StepSpec { retry: Retry::times(2), ..StepSpec::default() }, ["fetch"]);
+        plan.plain("ship", ["test", "flaky"]);
+    });
+    story.after(2).succeed("test[linux]");
+    story.after(3).succeed("fetch");
+    story.after(4).finish("flaky", Outcome::exit(9));
+    story.after(6).after(1).succeed("flaky");
+    let output = Output::Inline(r#"{"version":"1.2"}"#.into());
+    story.after(5).finish("ship", Outcome { output, ..Outcome::exit(0) });
+    insta::assert_snapshot!(story.text(), @r"
+    fetch succeeded [1.1@alpha] wait 0s time 5s
+    test[linux] succeeded [1.1@alpha] wait 0s time 2s
+    test[windows] skipped [] wait 0s time 0s needs windows, which nobody here has
+    flaky succeeded [1.1@alpha 2.1@alpha] wait 6s time 5s
+    ship succeeded [1.1@alpha] wait 0s time 5s
+    ");
+
+    let summary = story.summary();
+    for step in summary.steps() {
+        let engine = story.crew.engine.step_status(summary.run(), step.ix());
+        assert_eq!(engine, Some(step.status()), "{}", step.name());
+    }
+    assert_eq!((summary.status(), story.verdict()), (RunStatus::Succeeded, Verdict::Ok));
+    let path = summary.critical_path();
+    let names: Vec<&str> = path.links.iter().map(|link| summary.plan().name(link.step)).collect();
+    assert_eq!(names, ["fetch", "flaky", "ship"]);
+    assert!(path.percent > 70, "{path:?}");
+    let named = [summary.plan().find("test").unwrap()];
+    let asked = Asked { named: &named, interrupted: false };
+    assert_eq!(summary.verdict(asked), Verdict::Unmet, "who names a step wants it to run");
+    let last = summary.step(summary.plan().find("ship").unwrap()).unwrap();
+    assert_eq!(last.to_json(story.crew.now)["outputs"]["version"], "1.2");
+}
+
+#[test]
+fn root_causes_come_first_and_count_what_hangs_on_them() {
+    let crew = Crew::new().worker("alpha", 3, []);
+    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+        let ignored = StepSpec { on_failure: OnFailure::Ignore, ..StepSpec::default() };
+        plan.step("lint", ignored, []);
+        plan.plains(["bad", "slow"]);
+        plan.plain("after", ["bad"]);
+        plan.plain("later", ["after"]);
+        plan.plain("other", ["slow"]);
+        let always = StepSpec { condition: Condition::Always, ..StepSpec::default() };
+        plan.step("tell", always, ["later"]);
+    });
+    story.after(1).finish("lint", Outcome::exit(1));
+    story.after(1).finish("bad", Outcome::exit(137));
+    story.finish("slow", Outcome::plain(OutcomeKind::Cancelled)).succeed("tell");
+    let summary = story.summary();
+    let causes: Vec<(&str, u32, u32, bool)> = summary
+        .root_causes()
+        .iter()
+        .map(|it| (summary.plan().name(it.step), it.blocked, it.cancelled, it.ignored))
+        .collect();
+    assert_eq!(causes, [("bad", 2, 2, false), ("lint", 0, 0, true)]);
+    let reason = |name: &str| {
+        let step = summary.plan().find(name).and_then(|step| summary.step(step));
+        step.and_then(|step| step.reason()).unwrap_or_default()
+    };
+    assert_eq!(reason("bad"), "exit 137, SIGKILL");
+    assert_eq!(reason("slow"), "stopped because another step failed");
+    assert_eq!(reason("later"), "because of bad");
+    assert_eq!(reason("other"), "because bad failed");
+    assert_eq!(story.verdict(), Verdict::StepFailed);
+}
+
+#[test]
+fn a_lost_worker_and_another_leader_are_remembered() {
+    let crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let mut story = Story::new(crew, RunOptions::default(), |plan| plan.plain("only", []));
+    let holder = story.crew.holder("only").expect("somebody has it");
+    story.crew.kill(&holder);
+    story.crew.guard_ended(&holder);
+    story.fold();
+    story.crew.take_over();
+    story.after(1).after(6).succeed("only");
+    let summary = story.summary();
+    assert_eq!((summary.interruptions(), summary.workers_met()), (1, 2));
+    let tries = summary.step(StepIx(0)).unwrap().tries();
+    let told: Vec<_> = tries.iter().map(|it| (it.attempt, it.delivery, it.outcome)).collect();
+    assert_eq!(told, [(1, 1, Some(OutcomeKind::Lost)), (1, 2, Some(OutcomeKind::Succeeded))]);
+    assert_eq!(summary.to_json(story.crew.now)["interruptions"], 1);
+}
+
+#[test]
+fn a_cancelled_run_says_by_whom_and_its_steps_why() {
+    let crew = Crew::new().worker("alpha", 1, []);
+    let mut story = Story::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
+    let run = story.crew.run_id("ship");
+    let (level, reason) = (CancelLevel::Stop, CancelReason::Asked);
+    story.crew.ask(Request::Cancel { run, level });
+    story.fold();
+    assert_eq!(story.summary().status(), RunStatus::Cancelling);
+    assert_eq!(story.verdict(), Verdict::Interrupted, "nobody knows its end yet");
+    story.finish("s0", Outcome::plain(OutcomeKind::Cancelled));
+    let summary = story.summary();
+    assert_eq!(summary.cancel(), Some((level, reason)));
+    let last = summary.step(StepIx(0)).and_then(|step| step.last_try()).unwrap();
+    assert_eq!(last.stop, Some(StopReason::RunCancelled));
+    assert_eq!(story.verdict(), Verdict::Cancelled);
+    let asked = Asked { named: &[], interrupted: true };
+    assert_eq!(summary.verdict(asked), Verdict::Interrupted);
+}
+
+#[test]
+fn a_run_that_only_lacks_workers_is_told_from_one_that_failed() {
+    let options = RunOptions { unplaceable: Unplaceable::Fail, ..RunOptions::default() };
+    let crew = Crew::new().worker("alpha", 1, ["linux"]);
+    let mut story = Story::new(crew, options, |plan| {
+        plan.step("gpu", needing("gpu"), []);
+        plan.plain("after", ["gpu"]);
+    });
+    story.after(1);
+    assert_eq!(story.verdict(), Verdict::Unmet);
+    insta::assert_snapshot!(story.text(), @r"
+    gpu failed [] wait 0s time 0s needs gpu, which nobody here has
+    after blocked [] wait 0s time 0s because of gpu
+    ");
+}
+
+#[test]
+fn json_is_one_object_a_line() {
+    let crew = Crew::new().worker("alpha", 1, []);
+    let mut story = Story::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
+    story.after(2).finish("s0", Outcome::exit(3));
+    let (summary, now) = (story.summary(), story.crew.now);
+    let mut lines = vec![summary.to_json(now)];
+    lines.extend(summary.steps().map(|step| step.to_json(now)));
+    lines[0]["fingerprint"] = "…".into();
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"counts":{"blocked":1,"failed":1},"created_at":"1970-01-01T00:20:00.000Z","ended_at":"1970-01-01T00:20:02.000Z","fingerprint":"…","id":"1","interruptions":0,"pipeline":"ship","root_causes":[{"blocked":1,"cancelled":0,"ignored":false,"name":"s0","reason":"exit 3","step":0}],"status":"failed","steps":2,"wall_ms":2000}
+    {"attempts":[{"attempt":1,"delivery":1,"ended_at":"1970-01-01T00:20:02.000Z","exit_code":3,"fence":1,"granted_at":"1970-01-01T00:20:00.000Z","outcome":"failed","started_at":"1970-01-01T00:20:00.000Z","time_ms":2000,"worker":"alpha"}],"ended_at":"1970-01-01T00:20:02.000Z","name":"s0","needs":[],"outputs":null,"ready_at":"1970-01-01T00:20:00.000Z","reason":"exit 3","run":"1","status":"failed","step":0,"time_ms":2000,"wait_ms":0}
+    {"attempts":[],"ended_at":"1970-01-01T00:20:02.000Z","name":"s1","needs":["s0"],"outputs":null,"ready_at":"1970-01-01T00:20:02.000Z","reason":"because of s0","run":"1","status":"blocked","step":1,"time_ms":0,"wait_ms":0}
+    "#);
+}
+
+fn durations<const N: usize>(of: [(&str, u64); N]) -> Durations {
+    of.into_iter().map(|(name, secs)| (name.into(), Span::secs(secs))).collect::<BTreeMap<_, _>>()
+}
+
+#[test]
+fn the_rest_is_guessed_from_earlier_runs_and_the_slots_there_are() {
+    let crew = Crew::new().worker("alpha", 2, []);
+    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+        plan.plains(["a", "b", "c"]);
+        plan.plain("last", ["a", "b", "c"]);
+    });
+    let plan = Arc::clone(story.summary().plan());
+    let earlier = durations([("a", 10), ("b", 20), ("c", 30), ("last", 5)]);
+    let forecast = Forecast::new(&plan, &earlier);
+    let rest = |story: &Story, slots| forecast.remaining(story.summary(), story.crew.now, slots);
+    // Two of them run and the third is leased ahead: it follows the shorter one.
+    assert_eq!(rest(&story, 2), Some(Span::secs(45)));
+    story.after(4);
+    assert_eq!(rest(&story, 2), Some(Span::secs(41)));
+    story.after(6).succeed("a");
+    assert_eq!(rest(&story, 2), Some(Span::secs(35)));
+    let nothing = Forecast::new(&plan, &Durations::new());
+    assert_eq!(nothing.remaining(story.summary(), story.crew.now, 2), None, "one end says little");
+}
+
+#[test]
+fn a_hundred_thousand_steps_are_no_burden() {
+    let mut plan = PlanBuilder::new("huge");
+    let cells = (0..100_000).map(|cell| (format!("c{cell}"), 0));
+    let join = plan.matrix_of("cell", "true", vec![StepSpec::default()], cells);
+    let last = plan.step("last", StepSpec::default());
+    plan.needs(last, join);
+    let plan = Arc::new(plan.build().unwrap());
+    let mut summary = Summary::new(Time::from_millis(1), RunId(1), plan, RunOptions::default());
+    let forecast = Forecast::new(summary.plan(), &durations([("cell[c1]", 1)]));
+    let rest = forecast.remaining(&summary, Time::from_millis(2), 100);
+    assert_eq!(rest, Some(Span::millis(1_000_010)));
+    for step in 0..100_000 {
+        let settled = windlass_core::engine::Settled::SkippedUnplaceable;
+        let event = Event::StepSettled { run: RunId(1), step: StepIx(step), settled };
+        summary.learn(Time::from_millis(2), &event);
+    }
+    assert_eq!(summary.tally().of(StepStatus::Skipped), 100_000);
+    assert_eq!(summary.tally().of(StepStatus::Ready), 1, "the join has let the last step go");
+    assert_eq!(summary.unplaceable().count(), 100_000);
+    assert_eq!(summary.critical_path().links, []);
+}

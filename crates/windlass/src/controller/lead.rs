@@ -1,0 +1,387 @@
+//! The loop of a node that leads.
+//!
+//! One thing at a time, in this order: the end of its trust, what became of the append, time, requests. What the loop
+//! hears it tells the machine, and what the machine wants it does; it decides nothing itself.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use windlass_core::engine::{Answer, Denial, Engine, Request};
+use windlass_core::id::{Incarnation, Seq, WorkerId};
+use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
+use windlass_core::outcome::RunStatus;
+use windlass_core::session::{Exchange, Reply};
+use windlass_core::time::Time;
+
+use super::clock::Clock;
+use super::flight::{Flight, Landed};
+use super::handle::Ask;
+use super::node::{Node, NodeError};
+use super::trust::{Trust, at};
+use super::view::Published;
+use crate::journal::{Append, BatchId, Leadership, Position, Recorded};
+use crate::shutdown::Shutdown;
+use crate::store::StoreError;
+
+/// Events that may gather behind the append in flight before requests have to wait: more would only make a batch that
+/// takes longer.
+const GATHERING_MAX: usize = 16_384;
+
+/// Answers that may wait for the disk: those whose askers have given up and asked again would add up while it hangs.
+const UNSAID_MAX: usize = 65_536;
+
+/// Requests that are decided before the append is looked at again: a batch should not wait for a flood to end.
+const IN_A_ROW: usize = 64;
+
+/// How long a leader that had no room for requests hears them before it lets time pass; less without room needs no such
+/// thing. A small part of the shortest lease.
+const HEARING: Duration = Duration::from_secs(1);
+
+/// The pause before an append of unknown outcome is repeated, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// A term that went well for so long makes earlier panics history.
+const WENT_WELL: Duration = Duration::from_mins(1);
+
+/// How long a node that is told to end waits for a journal that does not answer.
+pub(super) const HAND_OVER_MAX: Duration = Duration::from_secs(10);
+
+/// A term that a node has won.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Won {
+    pub(super) leadership: Leadership,
+    /// When it asked, on the node's own clock.
+    pub(super) asked_at: Time,
+}
+
+/// How a term ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// On demand: everything is durable, or there was no more time to wait for it.
+    Finished,
+    /// It passed to another, or may have.
+    Deposed,
+    /// Deciding failed. The engine cannot be trusted any more; the journal can.
+    Panicked {
+        /// Whether the next term may fare better: there is a run to be ended that was not ended for it before, or it went
+        /// well for long.
+        hope: bool,
+    },
+    /// The node cannot go on.
+    Failed(NodeError),
+}
+
+impl From<NodeError> for Ended {
+    fn from(error: NodeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Whom an answer is for.
+#[derive(Debug)]
+enum Waiter {
+    Asker(oneshot::Sender<Answer>),
+    /// Its reply comes on its own.
+    Worker,
+    /// The leader itself.
+    Nobody,
+}
+
+type ExchangeId = (WorkerId, Incarnation, Seq);
+
+/// A leader at work.
+pub(super) struct Lead<'a> {
+    node: &'a mut Node,
+    leader: Leader<Waiter>,
+    clock: Clock,
+    began: Instant,
+    trust: Trust,
+    flight: Flight,
+    pause: Duration,
+    /// Who waits for the reply to an exchange: more than one if a link carried it twice.
+    exchanges: BTreeMap<ExchangeId, Vec<oneshot::Sender<Reply>>>,
+    luck: RandomState,
+    decisions: u64,
+    deserted: bool,
+    /// Since when there has been no room for requests.
+    full_since: Option<Instant>,
+    /// No time passes before, so that those are heard whom there was no room for.
+    hears_until: Option<Instant>,
+    hand_over_until: Option<Instant>,
+}
+
+/// That the term goes on, or how it ended.
+type Verdict = Result<(), Ended>;
+
+impl<'a> Lead<'a> {
+    /// Takes over: the first event of a term says that it has begun.
+    pub(super) fn begin(node: &'a mut Node, won: &Won) -> Result<Self, Ended> {
+        let engine = node.views.look(|view| view.engine.clone());
+        let Leadership { term, head, generation, .. } = won.leadership;
+        let now = Won::begins_at(&won.leadership, &engine);
+        let (ttl, own) = (node.config.ttl, node.config.own);
+        let office = TermsOfOffice { term, head: head.0, ttl, generation, own };
+        let luck = RandomState::new();
+        let (leader, effects) = take_over(engine, office, now, luck.hash_one(0))?;
+        if effects.is_empty() {
+            // Only a refusal decides nothing here.
+            let interval = node.config.engine.interval;
+            let what = format!("leases of {ttl} and exchanges every {interval:?} under {term}");
+            return Err(NodeError::Refused(what).into());
+        }
+        let trust = Trust::begin(&node.journal, &won.leadership, won.asked_at, node.own_clock);
+        let mut lead = Self {
+            node,
+            leader,
+            clock: Clock::starting_at(now),
+            began: Instant::now(),
+            trust,
+            flight: Flight::Idle,
+            pause: PAUSE_MIN,
+            exchanges: BTreeMap::new(),
+            luck,
+            decisions: 1,
+            deserted: false,
+            full_since: None,
+            hears_until: None,
+            hand_over_until: None,
+        };
+        // A takeover has one effect: its append.
+        for effect in effects {
+            if let Effect::Append(batch) = effect {
+                lead.append(batch);
+            }
+        }
+        lead.node.views.set_leads(true);
+        Ok(lead)
+    }
+
+    /// Leads until the term ends, one way or another. Whoever waits for an answer then is told that nobody leads here.
+    pub(super) async fn run(mut self, shutdown: &mut Shutdown) -> Ended {
+        let mut verdict = self.condemn();
+        loop {
+            match verdict {
+                Ok(()) => verdict = self.step(shutdown).await,
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// Ends the runs on which deciding failed, until the journal says that they have ended.
+    fn condemn(&mut self) -> Verdict {
+        let views = Arc::clone(&self.node.views);
+        let ended = |run| views.look(|view| view.engine.run_status(run));
+        self.node.condemned.retain(|run| !ended(*run).is_some_and(RunStatus::is_terminal));
+        for run in self.node.condemned.clone() {
+            self.decide(|lead| lead.request(Waiter::Nobody, Request::Condemn { run }))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one thing to happen and does what it calls for.
+    async fn step(&mut self, shutdown: &mut Shutdown) -> Verdict {
+        if shutdown.is_due() && self.leader.is_settled() {
+            return Err(Ended::Finished);
+        }
+        self.note_room();
+        let serves = !shutdown.is_due() && self.has_room();
+        let patience = shutdown
+            .is_due()
+            .then(|| *self.hand_over_until.get_or_insert_with(|| Instant::now() + HAND_OVER_MAX));
+        // No time passes while nobody is heard: it would be taken for their silence.
+        let deadline = self.leader.next_deadline().filter(|_| serves);
+        let deadline = deadline.map(|at| self.clock.instant(at));
+        let deadline = deadline.map(|at| self.hears_until.map_or(at, |until| at.max(until)));
+        tokio::select! {
+            biased;
+            () = self.trust.ends() => Err(Ended::Deposed),
+            landed = self.flight.land() => self.landed(landed),
+            // Nothing that waits for this batch was answered: whoever asked will hear that nobody leads.
+            () = at(patience) => Err(Ended::Finished),
+            () = at(deadline) => self.pass_time(),
+            ask = self.node.inbox.recv(), if serves && !self.deserted => self.serve(ask),
+            () = shutdown.wait(), if !shutdown.is_due() => Ok(()),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.leader.gathering() < GATHERING_MAX && self.leader.unsaid() < UNSAID_MAX
+    }
+
+    /// A leader that had no room for anybody for a while hears them before it lets time pass, once: they were not silent.
+    fn note_room(&mut self) {
+        let now = Instant::now();
+        if !self.has_room() {
+            self.full_since.get_or_insert(now);
+        } else if self.full_since.take().is_some_and(|since| now - since >= HEARING) {
+            self.hears_until.get_or_insert(now + HEARING);
+        }
+    }
+
+    /// Lets time pass, but first hears everybody who has come: if the leader was held up, they were not silent.
+    fn pass_time(&mut self) -> Verdict {
+        for _ in 0..self.node.inbox.len() {
+            let Some(ask) = self.next_ask() else { break };
+            self.hear(ask)?;
+        }
+        if !self.has_room() {
+            return Ok(());
+        }
+        self.hears_until = None;
+        self.decide(Self::tick)
+    }
+
+    fn serve(&mut self, mut next: Option<Ask>) -> Verdict {
+        // If every handle is gone nobody will ask any more, and what runs is led on.
+        self.deserted = next.is_none();
+        for served in 1..=IN_A_ROW {
+            let Some(ask) = next else { break };
+            self.hear(ask)?;
+            next = if served < IN_A_ROW { self.next_ask() } else { None };
+        }
+        Ok(())
+    }
+
+    fn next_ask(&mut self) -> Option<Ask> {
+        if self.has_room() { self.node.inbox.try_recv().ok() } else { None }
+    }
+
+    fn hear(&mut self, ask: Ask) -> Verdict {
+        match ask {
+            Ask::Request(request, asker) => match *request {
+                // Taking it failed before, and would again.
+                Request::Submit(submit) if self.node.condemned.contains(&submit.run) => {
+                    drop(asker.send(Answer::Denied(Denial::RunEnded(submit.run))));
+                    Ok(())
+                }
+                request => self.decide(|lead| lead.request(Waiter::Asker(asker), request)),
+            },
+            Ask::Exchange(exchange, worker) => self.exchange(exchange, worker),
+        }
+    }
+
+    fn exchange(&mut self, exchange: Exchange, worker: oneshot::Sender<Reply>) -> Verdict {
+        let id = (exchange.worker, exchange.incarnation, exchange.seq);
+        let waiting = self.exchanges.entry(id).or_default();
+        waiting.retain(|gone| !gone.is_closed());
+        waiting.push(worker);
+        self.decide(|lead| lead.request(Waiter::Worker, Request::Exchange(exchange)))
+    }
+
+    fn request(&mut self, from: Waiter, request: Request) -> Vec<Effect<Waiter>> {
+        let (now, luck) = (self.clock.now(), self.luck.hash_one(self.decisions));
+        self.leader.request(from, request, now, luck)
+    }
+
+    fn tick(&mut self) -> Vec<Effect<Waiter>> {
+        let (now, luck) = (self.clock.now(), self.luck.hash_one(self.decisions));
+        self.leader.tick(now, luck)
+    }
+
+    /// Has the machine decide. A panic ends the term: what the engine was doing is half done, and only the journal knows a
+    /// whole state. The run that it was about is ended by the next term, so that the others go on.
+    fn decide(&mut self, decide: impl FnOnce(&mut Self) -> Vec<Effect<Waiter>>) -> Verdict {
+        let decided = catch_unwind(AssertUnwindSafe(|| decide(self)));
+        self.decisions += 1;
+        let Ok(effects) = decided else {
+            let culprit = self.leader.engine().at_work();
+            let new = culprit.is_some_and(|run| self.node.condemned.insert(run));
+            return Err(Ended::Panicked { hope: new || self.began.elapsed() >= WENT_WELL });
+        };
+        self.carry_out(effects)
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect<Waiter>>) -> Verdict {
+        if !self.trust.lasts() {
+            return Err(Ended::Deposed);
+        }
+        for effect in effects {
+            match effect {
+                Effect::Append(batch) => self.append(batch),
+                Effect::Publish { position, events } => {
+                    let position = Position(position);
+                    self.node
+                        .views
+                        .publish(Published { position, events })
+                        .map_err(|error| NodeError::Nonsense { position, error })?;
+                }
+                Effect::Reply(reply) => self.reply(reply),
+                // Who has gone does not want it.
+                Effect::Answer(Waiter::Asker(asker), answer) => drop(asker.send(answer)),
+                Effect::Answer(Waiter::Worker | Waiter::Nobody, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, reply: Reply) {
+        let id = (reply.worker, reply.incarnation, reply.seq);
+        let mut waiting = self.exchanges.remove(&id).unwrap_or_default();
+        let last = waiting.pop();
+        for worker in waiting {
+            drop(worker.send(reply.clone()));
+        }
+        if let Some(last) = last {
+            drop(last.send(reply));
+        }
+    }
+
+    fn append(&mut self, batch: Batch) {
+        let journal = Arc::clone(&self.node.journal);
+        let Batch { term, after, id, events } = batch;
+        let events = events.into_iter().map(|(at, event)| Recorded { at, event }).collect();
+        let append = Append { term, after: Position(after), batch: BatchId(id), events };
+        let appending = Box::pin(async move { journal.append(append).await });
+        self.flight = Flight::Appending { batch: id, appending };
+    }
+
+    fn landed(&mut self, landed: Landed) -> Verdict {
+        match landed {
+            Landed::Durable(batch) => {
+                self.flight = Flight::Idle;
+                self.pause = PAUSE_MIN;
+                let effects = self.leader.durable(batch);
+                self.carry_out(effects)
+            }
+            Landed::Failed(error) if error.is_retryable() => {
+                self.flight = Flight::Resting { until: Instant::now() + self.pause };
+                self.pause = (self.pause * 2).min(PAUSE_MAX);
+                Ok(())
+            }
+            Landed::Failed(StoreError::Stale { .. } | StoreError::Gap { .. }) => {
+                Err(Ended::Deposed)
+            }
+            Landed::Failed(error) => Err(Ended::Failed(error.into())),
+            Landed::Rested => {
+                self.flight = Flight::Idle;
+                if let Some(batch) = self.leader.in_flight() {
+                    self.append(batch);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.node.views.set_leads(false);
+    }
+}
+
+/// A machine that takes over, and what it wants done. That can panic like any other decision.
+fn take_over(
+    engine: Engine,
+    office: TermsOfOffice,
+    now: Time,
+    luck: u64,
+) -> Result<(Leader<Waiter>, Vec<Effect<Waiter>>), Ended> {
+    catch_unwind(AssertUnwindSafe(|| Leader::take_over(engine, office, now, luck)))
+        .map_err(|_| Ended::Panicked { hope: false })
+}

@@ -1,0 +1,32 @@
+//! The controller: a node that leads, or stands by to.
+//!
+//! ```text
+//!  Handle ──asks──► inbox (bounded) ──► Lead ──► core::leader::Leader ──► append in flight ──► Journal
+//!    ▲                                    ▲                                     │ durable
+//!    └────────── answers and replies ─────┴─────────────────────────────────────┤
+//!  Follower ◄── Views: an engine that folds what is durable, and the newest events ◄┘
+//! ```
+//!
+//! [`Node::run`] stands by until it wins a term, leads until it loses it, and begins again. While it stands by it folds
+//! what the leader writes, so that it can take over at once. What the engine decides is pure and in
+//! [`core`](windlass_core::leader); this is the part that waits: for requests, for the disk, for time.
+//!
+//! Nothing is shown before it is durable. Answers wait in the leader's machine, and [`Views`] folds durable events only,
+//! so whoever asks sees a state that a crash cannot take back.
+
+mod clock;
+mod flight;
+mod handle;
+mod lead;
+mod local_link;
+mod node;
+mod tables;
+mod trust;
+mod upkeep;
+mod view;
+
+pub use handle::{Handle, NotLeader};
+pub use node::{Node, NodeConfig, NodeError, StandBy};
+pub use tables::TableKeeper;
+pub use upkeep::{Keeping, Upkeep};
+pub use view::{Followed, Follower, Published, View, Views};

@@ -1,0 +1,278 @@
+//! A node's life: stand by, lead, begin again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use windlass_core::engine::{ApplyError, Config, Engine};
+use windlass_core::id::{RunId, Term, WorkerId};
+use windlass_core::time::{Span, Time};
+
+use super::clock::Clock;
+use super::handle::{Ask, Handle};
+use super::lead::{Ended, HAND_OVER_MAX, Lead, Won};
+use super::view::{Published, Views};
+use crate::journal::{
+    Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored, decode_state,
+};
+use crate::shutdown::Shutdown;
+use crate::store::StoreError;
+
+/// Questions that may wait for the leader. Whoever comes when it is full waits at the door: a leader that is slower than
+/// its callers slows them down instead of growing.
+const INBOX_MAX: usize = 1_024;
+
+/// How long a node that stands by waits between two looks at the journal.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Events that are read from the journal at once.
+const PAGE: usize = 16_384;
+
+/// How long a node that stops leading waits for the journal to take its term back.
+const GIVE_BACK_MAX: Duration = Duration::from_secs(2);
+
+/// A leader that panics this often in a row, with no hope that the next term fares better, ends its node.
+const PANICS_MAX: u32 = 3;
+
+/// What a node is told.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Who it is, for those who ask who leads.
+    pub candidate: Candidate,
+    /// The engine's bounds and paces.
+    pub engine: Config,
+    /// How long leases last.
+    pub ttl: Span,
+    /// The worker that runs on this node, if one does.
+    pub own: Option<WorkerId>,
+    /// What to do while somebody else leads.
+    pub stand_by: StandBy,
+}
+
+/// What a node does while somebody else leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandBy {
+    /// Waits for its turn.
+    Wait,
+    /// Ends with [`NodeError::Led`].
+    Refuse,
+}
+
+/// Why a node ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeError {
+    /// Its store failed in a way that waiting does not mend.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Somebody else leads.
+    #[error("{} leads already{}", node, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    Led {
+        /// Who.
+        node: String,
+        /// Its process, if it is on this machine.
+        pid: Option<u32>,
+        /// Where clients reach it.
+        address: Option<String>,
+    },
+    /// The journal holds what this engine cannot fold.
+    #[error("the journal does not make sense at position {position}: {error}; nothing was changed")]
+    Nonsense {
+        /// Where.
+        position: Position,
+        /// Why.
+        error: ApplyError,
+    },
+    /// What has left the journal is in no snapshot that can be read.
+    #[error(
+        "events up to position {upto} are in a snapshot that this windlass cannot read: use the version that wrote it"
+    )]
+    NoSnapshot {
+        /// The last that has left.
+        upto: Position,
+    },
+    /// The engine would not take over: its times contradict each other, or the store is an older one.
+    #[error("this node cannot lead: {0}")]
+    Refused(String),
+    /// The engine failed again and again by a mistake of its own.
+    #[error(
+        "the engine failed {PANICS_MAX} times in a row: a defect of windlass; nothing acknowledged is lost"
+    )]
+    Defect,
+}
+
+/// A node that leads, or stands by to.
+#[derive(Debug)]
+pub struct Node {
+    pub(super) journal: Arc<dyn Journal>,
+    pub(super) config: NodeConfig,
+    pub(super) inbox: mpsc::Receiver<Ask>,
+    pub(super) views: Arc<Views>,
+    /// The node's own time, on which it counts its trust.
+    pub(super) own_clock: Clock,
+    /// Runs on which deciding failed, to be ended by the next term.
+    pub(super) condemned: BTreeSet<RunId>,
+    panics: u32,
+}
+
+impl Node {
+    /// Opens a node on a journal: loads the newest snapshot and folds what came behind it.
+    pub async fn open(
+        journal: Arc<dyn Journal>,
+        config: NodeConfig,
+    ) -> Result<(Self, Handle), NodeError> {
+        let (sender, inbox) = mpsc::channel(INBOX_MAX);
+        let (engine, position) = begin(journal.snapshot().await?, config.engine);
+        let views = Arc::new(Views::new(engine, position));
+        let handle = Handle { inbox: sender, views: Arc::clone(&views) };
+        let own_clock = Clock::starting_at(Time::ZERO);
+        let condemned = BTreeSet::new();
+        let node = Self { journal, config, inbox, views, own_clock, condemned, panics: 0 };
+        node.catch_up().await?;
+        Ok((node, handle))
+    }
+
+    /// Leads whenever it can, until it is told to end. It gives its term back then, with everything durable.
+    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), NodeError> {
+        while let Some(won) = self.stand_by(&mut shutdown).await? {
+            let ended = match Lead::begin(&mut self, &won) {
+                Ok(lead) => lead.run(&mut shutdown).await,
+                Err(ended) => ended,
+            };
+            if !matches!(ended, Ended::Deposed) {
+                self.give_back(won.leadership.term).await;
+            }
+            match ended {
+                Ended::Finished => return Ok(()),
+                Ended::Failed(error) => return Err(error),
+                Ended::Deposed => {}
+                Ended::Panicked { hope } => {
+                    self.panics = if hope { 1 } else { self.panics + 1 };
+                    if self.panics >= PANICS_MAX {
+                        return Err(NodeError::Defect);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a term back: what is in flight under it is refused from here on, or it is before the next head. A store that
+    /// does not take it back ends it by itself, or with the process.
+    async fn give_back(&self, term: Term) {
+        drop(timeout(GIVE_BACK_MAX, self.journal.resign(term)).await);
+    }
+
+    /// Folds what the leader writes until it wins a term itself. `None` if it is told to end before.
+    async fn stand_by(&mut self, shutdown: &mut Shutdown) -> Result<Option<Won>, NodeError> {
+        while !shutdown.is_due() {
+            let mut late = shutdown.clone();
+            let won = tokio::select! {
+                biased;
+                won = self.campaign() => won?,
+                // A term that it may have won all the same ends like that of a node that crashed.
+                () = async { late.wait().await; sleep(HAND_OVER_MAX).await } => None,
+            };
+            if won.is_some() {
+                return Ok(won);
+            }
+            self.turn_away(shutdown).await;
+        }
+        Ok(None)
+    }
+
+    /// Asks for a term, and folds what the journal has. If the journal does not answer there is no term for now.
+    async fn campaign(&self) -> Result<Option<Won>, NodeError> {
+        let asked_at = self.own_clock.now();
+        let won = match self.journal.campaign(self.config.candidate.clone()).await {
+            Ok(Campaign::Won(leadership)) => Some(Won { leadership, asked_at }),
+            Ok(Campaign::LedBy { node, pid, address }) => match self.config.stand_by {
+                StandBy::Wait => None,
+                StandBy::Refuse => return Err(NodeError::Led { node, pid, address }),
+            },
+            Err(error) if error.is_retryable() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let caught_up = self.catch_up().await;
+        if let (Err(_), Some(won)) = (&caught_up, won) {
+            self.give_back(won.leadership.term).await;
+        }
+        match caught_up {
+            Err(NodeError::Store(error)) if error.is_retryable() => Ok(None),
+            caught_up => caught_up.map(|()| won),
+        }
+    }
+
+    /// Tells everybody who asks meanwhile that it does not lead.
+    async fn turn_away(&mut self, shutdown: &mut Shutdown) {
+        let until = Instant::now() + LOOK_EVERY;
+        loop {
+            tokio::select! {
+                () = shutdown.wait() => return,
+                // To drop a question is to answer that nobody leads here.
+                asked = timeout_at(until, self.inbox.recv()) => match asked {
+                    Ok(Some(_)) => {}
+                    // Nobody can ask any more; standing by goes on.
+                    Ok(None) => return sleep(until - Instant::now()).await,
+                    Err(_) => return,
+                }
+            }
+        }
+    }
+
+    /// Folds what the journal has that the view has not.
+    pub(super) async fn catch_up(&self) -> Result<(), NodeError> {
+        loop {
+            let position = self.views.look(|view| view.position);
+            let page = match self.journal.tail(position, PAGE).await {
+                // Whoever leads has pruned what this node had not read: it begins with the snapshot that took its place.
+                Err(StoreError::Pruned { upto }) => {
+                    let (engine, position) =
+                        begin(self.journal.snapshot().await?, self.config.engine);
+                    if position < upto {
+                        return Err(NodeError::NoSnapshot { upto });
+                    }
+                    self.views.replace(engine, position);
+                    continue;
+                }
+                page => page?,
+            };
+            if page.is_empty() {
+                return Ok(());
+            }
+            for batch in page {
+                let position = batch.position;
+                let published = behind(batch, self.views.look(|view| view.position));
+                self.views
+                    .publish(published)
+                    .map_err(|error| NodeError::Nonsense { position, error })?;
+            }
+        }
+    }
+}
+
+/// An engine from the newest snapshot, or from nothing. A snapshot of a version that is no longer known is as good as none
+/// as long as the journal is whole.
+fn begin(snapshot: Option<Snapshot>, config: Config) -> (Engine, Position) {
+    let read = snapshot.and_then(|snapshot| {
+        Some((decode_state(&snapshot.state, config).ok()?, snapshot.position))
+    });
+    read.unwrap_or_else(|| (Engine::new(config), Position(0)))
+}
+
+/// What of a batch lies behind a position.
+fn behind(batch: Stored, position: Position) -> Published {
+    let known = position.0.saturating_sub(batch.after().0);
+    let known = usize::try_from(known).unwrap_or(usize::MAX);
+    let events = batch.events.into_iter().skip(known);
+    let events = events.map(|recorded| (recorded.at, recorded.event)).collect();
+    Published { position: batch.position, events }
+}
+
+impl Won {
+    /// When the term begins, in journal time: never before the last event.
+    pub(super) fn begins_at(leadership: &Leadership, engine: &Engine) -> Time {
+        leadership.now.max(engine.now())
+    }
+}

@@ -1,0 +1,273 @@
+//! What the tables hold, as small as it can be told, and how it differs from the state.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use windlass_core::engine::{
+    Engine, LeaderReport, LeaseReport, RunReport, StatusCounts, StepReport, StopReport,
+    WorkerReport,
+};
+use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::Plan;
+use windlass_core::time::Time;
+
+use crate::tables::{Diff, LeaseRow, RunRow, StepRow, StepRows, WorkerRow};
+
+/// Steps that are looked at between two looks at the clock: some ten microseconds.
+const STRIDE: usize = 4_096;
+
+/// What the tables hold.
+#[derive(Debug, Default)]
+pub(super) struct Shadow {
+    leader: Option<LeaderReport>,
+    workers: HashMap<WorkerId, Stamped<WorkerRow>>,
+    leases: HashMap<Fence, Stamped<LeaseSeen>>,
+    runs: BTreeMap<RunId, RunSeen>,
+    /// The number of the look under way.
+    look: u64,
+}
+
+/// Something with the number of the look that last saw it.
+#[derive(Debug)]
+struct Stamped<T> {
+    it: T,
+    look: u64,
+}
+
+/// What can change of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LeaseSeen {
+    granted_at: Time,
+    started_at: Option<Time>,
+    stop: Option<StopReport>,
+    locks: usize,
+}
+
+#[derive(Debug)]
+struct RunSeen {
+    plan: Arc<Plan>,
+    /// As far as they have been looked at.
+    steps: Vec<StepSeen>,
+    counts: StatusCounts,
+    /// As its row has it.
+    row: Option<(RunStatus, StatusCounts)>,
+}
+
+/// If these two are the same, everything in the row of a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StepSeen {
+    fence: Option<Fence>,
+    status: StepStatus,
+}
+
+/// How far a look has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cursor {
+    begun: bool,
+    run: RunId,
+    step: u32,
+}
+
+/// Whether a look is through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Everything was looked at.
+    Through,
+    /// There is more to look at.
+    Paused,
+}
+
+impl Shadow {
+    /// Looks on from the cursor until everything is seen, the time is up, or the difference is large enough; at least a
+    /// little each time. What it puts into the difference it takes for written.
+    pub(super) fn look(
+        &mut self,
+        engine: &Engine,
+        diff: &mut Diff,
+        cursor: &mut Cursor,
+        until: Instant,
+    ) -> Progress {
+        if !cursor.begun {
+            cursor.begun = true;
+            self.look += 1;
+            self.look_at_leader(engine, diff);
+            self.look_at_workers(engine, diff);
+            self.look_at_leases(engine, diff);
+            self.look_for_sealed(engine, diff);
+        }
+        while let Some(run) = engine.runs_from(cursor.run).next() {
+            if run.id != cursor.run {
+                (cursor.run, cursor.step) = (run.id, 0);
+            }
+            let seen = self.runs.entry(run.id).or_insert_with(|| RunSeen::new(&run));
+            while cursor.step < run.plan.node_count() {
+                seen.look(&run, diff, &mut cursor.step);
+                if diff.is_large() || Instant::now() >= until {
+                    return Progress::Paused;
+                }
+            }
+            seen.close(&run, diff);
+            *cursor = Cursor { begun: true, run: RunId(run.id.0.saturating_add(1)), step: 0 };
+            if run.id == RunId(u64::MAX) {
+                break;
+            }
+        }
+        Progress::Through
+    }
+
+    fn look_at_leader(&mut self, engine: &Engine, diff: &mut Diff) {
+        let leader = engine.leader();
+        if self.leader != leader {
+            self.leader = leader;
+            diff.leader = leader;
+        }
+    }
+
+    fn look_at_workers(&mut self, engine: &Engine, diff: &mut Diff) {
+        let look = self.look;
+        for report in engine.workers() {
+            match self.workers.get_mut(&report.id) {
+                Some(seen) if same(&seen.it, &report) => seen.look = look,
+                _ => {
+                    let it = worker_row(&report);
+                    diff.workers.put.push(it.clone());
+                    self.workers.insert(report.id, Stamped { it, look });
+                }
+            }
+        }
+        diff.workers.gone.extend(unseen(&mut self.workers, look));
+    }
+
+    fn look_at_leases(&mut self, engine: &Engine, diff: &mut Diff) {
+        let look = self.look;
+        for report in engine.leases() {
+            let it = LeaseSeen {
+                granted_at: report.granted_at,
+                started_at: report.started_at,
+                stop: report.stop,
+                locks: report.locks.len(),
+            };
+            let before = self.leases.insert(report.fence, Stamped { it, look });
+            if before.is_none_or(|before| before.it != it) {
+                diff.leases.put.push(lease_row(&report));
+            }
+        }
+        diff.leases.gone.extend(unseen(&mut self.leases, look));
+    }
+
+    /// Runs that are sealed leave the tables with their steps.
+    fn look_for_sealed(&mut self, engine: &Engine, diff: &mut Diff) {
+        let here = |run: &RunId| engine.run_status(*run).is_some();
+        diff.runs.gone.extend(self.runs.extract_if(.., |run, _| !here(run)).map(|(run, _)| run));
+    }
+}
+
+impl RunSeen {
+    fn new(run: &RunReport<'_>) -> Self {
+        let plan = Arc::clone(run.plan);
+        // Not touched yet: the memory is taken as the steps are looked at.
+        let steps = Vec::with_capacity(plan.node_count() as usize);
+        Self { plan, steps, counts: StatusCounts::default(), row: None }
+    }
+
+    /// Looks at the next steps.
+    fn look(&mut self, run: &RunReport<'_>, diff: &mut Diff, next: &mut u32) {
+        let mut rows = Vec::new();
+        for step in run.steps(StepIx(*next)).take(STRIDE) {
+            *next = step.step.0 + 1;
+            let now = StepSeen { fence: step.fence, status: step.status };
+            let before = self.steps.get_mut(step.step.0 as usize);
+            let before = before.map(|seen| std::mem::replace(seen, now));
+            if before == Some(now) {
+                continue;
+            }
+            if before.is_none() {
+                self.steps.push(now);
+            }
+            if !step.is_join() {
+                self.count(before, now);
+                rows.push(step_row(&step));
+            }
+        }
+        self.put(run.id, rows, diff);
+    }
+
+    fn count(&mut self, before: Option<StepSeen>, now: StepSeen) {
+        if let Some(before) = before {
+            self.counts.take(before.status);
+        }
+        self.counts.add(now.status);
+    }
+
+    fn put(&self, run: RunId, mut rows: Vec<StepRow>, diff: &mut Diff) {
+        match diff.steps.last_mut() {
+            _ if rows.is_empty() => {}
+            Some(last) if last.run == run => last.rows.append(&mut rows),
+            _ => diff.steps.push(StepRows { run, plan: Arc::clone(&self.plan), rows }),
+        }
+    }
+
+    /// All its steps have been looked at: they are counted.
+    fn close(&mut self, run: &RunReport<'_>, diff: &mut Diff) {
+        let row = Some((run.status, self.counts));
+        if self.row == row {
+            return;
+        }
+        self.row = row;
+        diff.runs.put.push(RunRow {
+            id: run.id,
+            plan: Arc::clone(&self.plan),
+            status: run.status,
+            submitted_at: run.submitted_at,
+            counts: self.counts,
+        });
+    }
+}
+
+/// Takes out what this look has not seen.
+fn unseen<K: Copy + Ord + std::hash::Hash, T>(
+    seen: &mut HashMap<K, Stamped<T>>,
+    look: u64,
+) -> Vec<K> {
+    let mut gone: Vec<K> = seen.extract_if(|_, it| it.look != look).map(|(key, _)| key).collect();
+    gone.sort_unstable();
+    gone
+}
+
+fn same(row: &WorkerRow, report: &WorkerReport<'_>) -> bool {
+    let WorkerRow { id, name, incarnation, status, labels, slots, leases, since } = row;
+    *id == report.id
+        && **name == *report.name
+        && *incarnation == report.incarnation
+        && *status == report.status
+        && labels == report.labels
+        && (*slots, *leases, *since) == (report.slots, report.leases, report.since)
+}
+
+fn worker_row(report: &WorkerReport<'_>) -> WorkerRow {
+    let WorkerReport { id, name, incarnation, status, labels, slots, leases, since } = *report;
+    let labels = labels.clone();
+    WorkerRow { id, name: name.into(), incarnation, status, labels, slots, leases, since }
+}
+
+fn lease_row(report: &LeaseReport<'_>) -> LeaseRow {
+    LeaseRow {
+        fence: report.fence,
+        run: report.run,
+        step: report.step,
+        attempt: report.attempt,
+        delivery: report.delivery,
+        worker: report.worker,
+        granted_at: report.granted_at,
+        started_at: report.started_at,
+        stop: report.stop,
+        locks: report.locks.iter().map(|lock| (*lock).into()).collect(),
+    }
+}
+
+fn step_row(report: &StepReport<'_>) -> StepRow {
+    let StepReport { step, status, attempt, delivery, fence, cause, .. } = *report;
+    StepRow { step, status, attempt, delivery, fence, cause }
+}

@@ -1,0 +1,235 @@
+//! The duties, one after the other, about once a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+use tokio::time::{MissedTickBehavior, interval};
+use windlass_core::engine::Request;
+use windlass_core::time::{Span, Time};
+
+use super::histories::Histories;
+use crate::archive::Archive;
+use crate::controller::clock::Clock;
+use crate::controller::handle::Handle;
+use crate::controller::view::{Followed, Follower, Published};
+use crate::journal::{Journal, Position, Snapshot, Stored, encode_state};
+use crate::logs::LogStore;
+use crate::shutdown::Shutdown;
+use crate::store::StoreError;
+
+/// How often the duties are looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Runs that are sealed in one go: the next ones follow a moment later.
+const SEALED_AT_ONCE: usize = 64;
+
+/// Folding so many events takes a tenth of a second.
+const SNAPSHOT_AFTER: u64 = 200_000;
+
+/// Events read from the journal at once.
+const PAGE: usize = 16_384;
+
+/// What is kept, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeping {
+    /// How long after its end a run is sealed: a lease's TTL at least, so that a late report finds it.
+    pub seal_after: Span,
+    /// How long sealed runs and their logs are kept.
+    pub runs: Span,
+    /// How long the keys of submissions are kept.
+    pub keys: Span,
+    /// Events after which a snapshot is worth its writing, at least.
+    pub snapshot_after: u64,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self {
+            seal_after: Span::secs(60),
+            runs: Span::hours(24 * 90),
+            keys: Span::hours(24 * 7),
+            snapshot_after: SNAPSHOT_AFTER,
+        }
+    }
+}
+
+/// What a leader does beside leading.
+#[derive(Debug)]
+pub struct Upkeep {
+    handle: Handle,
+    journal: Arc<dyn Journal>,
+    archive: Arc<dyn Archive>,
+    logs: Arc<dyn LogStore>,
+    keeping: Keeping,
+    clock: Clock,
+    histories: Histories,
+    /// Whether the view no longer has what comes next.
+    is_behind: bool,
+    /// The newest snapshot, once it is known.
+    saved: Option<Position>,
+}
+
+impl Upkeep {
+    /// The upkeep of the node behind the handle.
+    pub fn new(
+        handle: Handle,
+        journal: Arc<dyn Journal>,
+        (archive, logs): (Arc<dyn Archive>, Arc<dyn LogStore>),
+        keeping: Keeping,
+    ) -> Self {
+        let (clock, histories) = (Clock::starting_at(Time::ZERO), Histories::default());
+        let (is_behind, saved) = (false, None);
+        Self { handle, journal, archive, logs, keeping, clock, histories, is_behind, saved }
+    }
+
+    /// Keeps up until it is told to end. What fails because the store does not answer is done later.
+    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), StoreError> {
+        let mut follower = self.handle.views().follow(Position(0));
+        self.know_workers();
+        let mut due = interval(EVERY);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = shutdown.wait() => return Ok(()),
+                (behind, news) = next(&mut follower), if !self.is_behind => match news {
+                    Followed::Events(batches) => self.learn(&batches, behind),
+                    Followed::Behind(_) => self.is_behind = true,
+                },
+                _ = due.tick() => {
+                    let kept_up = tokio::select! {
+                        () = shutdown.wait() => return Ok(()),
+                        kept_up = self.keep_up(&mut follower) => kept_up,
+                    };
+                    kept_up.or_else(|error| if error.is_retryable() { Ok(()) } else { Err(error) })?;
+                }
+            }
+        }
+    }
+
+    /// Workers may have registered before what is left of the journal.
+    fn know_workers(&mut self) {
+        let Self { handle, histories, .. } = self;
+        handle.views().look(|view| {
+            for worker in view.engine.workers() {
+                histories.know_worker(worker.id, worker.name);
+            }
+        });
+    }
+
+    fn learn(&mut self, batches: &[Arc<Published>], behind: Position) {
+        for batch in batches {
+            self.histories.learn(batch, behind);
+        }
+    }
+
+    /// Reads from the journal what the view no longer has.
+    async fn read_up_to_now(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
+        loop {
+            let behind = follower.position();
+            match self.journal.tail(behind, PAGE).await {
+                Err(StoreError::Pruned { upto }) => {
+                    self.histories.forget(upto);
+                    follower.skip_to(upto);
+                }
+                page => {
+                    let page = page?;
+                    let Some(last) = page.last().map(|batch| batch.position) else { return Ok(()) };
+                    for batch in page {
+                        self.histories.learn(&published(batch), behind);
+                    }
+                    follower.skip_to(last);
+                }
+            }
+        }
+    }
+
+    async fn keep_up(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
+        if self.is_behind {
+            self.read_up_to_now(follower).await?;
+            self.is_behind = false;
+        }
+        let last = self.handle.views().look(|view| view.leads.then(|| view.engine.now()));
+        let Some(last) = last else { return Ok(()) };
+        let now = self.now(last);
+        self.seal(now).await?;
+        let saved = self.save().await?;
+        self.let_go(saved, now).await
+    }
+
+    /// Journal time, of which the view knows only when the last event was: time passes too while nothing happens.
+    fn now(&mut self, last: Time) -> Time {
+        if self.clock.now() < last {
+            self.clock = Clock::starting_at(last);
+        }
+        self.clock.now()
+    }
+
+    /// Archives runs that ended long enough ago and tells the leader, who lets them go.
+    async fn seal(&mut self, now: Time) -> Result<(), StoreError> {
+        for run in self.histories.ended_by(now - self.keeping.seal_after, SEALED_AT_ONCE) {
+            let Some(sealed) = self.histories.sealed(run) else { continue };
+            self.archive.keep(sealed).await?;
+            if self.handle.ask(Request::Seal { run }).await.is_err() {
+                // Whoever leads now seals it: that it is archived already does no harm.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Saves a snapshot once the next start would have to fold much. Where there is much state it is saved less often: its
+    /// writing must stay a small part of the work.
+    async fn save(&mut self) -> Result<Position, StoreError> {
+        let saved = match self.saved {
+            Some(saved) => saved,
+            None => self.journal.snapshot().await?.map_or(Position(0), |saved| saved.position),
+        };
+        self.saved = Some(saved);
+        let (position, nodes) =
+            self.handle.views().look(|view| (view.position, view.engine.counts().nodes as u64));
+        if position.0.saturating_sub(saved.0) < self.keeping.snapshot_after.max(2 * nodes) {
+            return Ok(saved);
+        }
+        let views = Arc::clone(self.handle.views());
+        let snapshot = spawn_blocking(move || {
+            views.look(|view| Snapshot {
+                position: view.position,
+                state: encode_state(&view.engine),
+            })
+        });
+        let Ok(snapshot) = snapshot.await else { return Ok(saved) };
+        let position = snapshot.position;
+        self.journal.save(snapshot).await?;
+        self.saved = Some(position);
+        Ok(position)
+    }
+
+    /// Lets go what is in a snapshot and in the archive, and what has been kept long enough.
+    async fn let_go(&self, saved: Position, now: Time) -> Result<(), StoreError> {
+        let needed = self.histories.first().map_or(saved, |first| Position(first.0 - 1));
+        let mut upto = Position(0);
+        loop {
+            let pruned = self.journal.prune(needed.min(saved)).await?;
+            if pruned <= upto {
+                break;
+            }
+            upto = pruned;
+        }
+        for run in self.archive.prune(now - self.keeping.runs, now - self.keeping.keys).await? {
+            self.logs.remove(run).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What comes next, and where the follower stood before.
+async fn next(follower: &mut Follower) -> (Position, Followed) {
+    let behind = follower.position();
+    (behind, follower.next().await)
+}
+
+fn published(batch: Stored) -> Published {
+    let events = batch.events.into_iter().map(|recorded| (recorded.at, recorded.event)).collect();
+    Published { position: batch.position, events }
+}

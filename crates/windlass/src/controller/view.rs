@@ -1,0 +1,182 @@
+//! What is durable: the read model, and the newest events for those who follow.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use tokio::sync::watch;
+use windlass_core::engine::{ApplyError, Engine, Event};
+use windlass_core::time::Time;
+
+use crate::journal::Position;
+
+/// Events kept for followers. Who is further behind reads the journal: at a few dozen bytes an event this is a few
+/// megabytes, and seconds of a busy leader.
+const RECENT_MAX: usize = 65_536;
+
+/// Events that became durable together.
+#[derive(Debug)]
+pub struct Published {
+    /// The position of the last.
+    pub position: Position,
+    /// What happened, and when.
+    pub events: Vec<(Time, Event)>,
+}
+
+impl Published {
+    /// The position that they follow.
+    pub fn after(&self) -> Position {
+        Position(self.position.0 - self.events.len() as u64)
+    }
+
+    /// Each event with its position.
+    pub fn numbered(&self) -> impl Iterator<Item = (Position, &(Time, Event))> {
+        (self.after().0 + 1..).map(Position).zip(&self.events)
+    }
+}
+
+/// The state at a position of the journal.
+#[derive(Debug)]
+pub struct View {
+    /// An engine that has folded the events up to the position, and decides nothing.
+    pub engine: Engine,
+    /// How far that is.
+    pub position: Position,
+    /// Whether this node leads.
+    pub leads: bool,
+    recent: VecDeque<Arc<Published>>,
+    recent_events: usize,
+}
+
+impl View {
+    fn fold(&mut self, published: Published) -> Result<(), ApplyError> {
+        for (at, event) in &published.events {
+            self.engine.apply(*at, event)?;
+        }
+        self.position = published.position;
+        self.recent_events += published.events.len();
+        self.recent.push_back(Arc::new(published));
+        while self.recent_events > RECENT_MAX && self.recent.len() > 1 {
+            let gone = self.recent.pop_front().map_or(0, |oldest| oldest.events.len());
+            self.recent_events -= gone;
+        }
+        Ok(())
+    }
+
+    /// What came behind a position; `None` if that is longer ago than is kept.
+    fn behind(&self, position: Position) -> Option<Vec<Arc<Published>>> {
+        if position >= self.position {
+            return Some(Vec::new());
+        }
+        let first = self
+            .recent
+            .iter()
+            .position(|batch| batch.after() <= position && batch.position > position)?;
+        Some(self.recent.iter().skip(first).cloned().collect())
+    }
+}
+
+/// The view of a node, shared by all who look.
+#[derive(Debug)]
+pub struct Views {
+    view: RwLock<View>,
+    moved: watch::Sender<Position>,
+}
+
+impl Views {
+    /// The view of an engine that has folded the journal up to a position.
+    pub(super) fn new(engine: Engine, position: Position) -> Self {
+        let view =
+            View { engine, position, leads: false, recent: VecDeque::new(), recent_events: 0 };
+        Self { view: RwLock::new(view), moved: watch::Sender::new(position) }
+    }
+
+    /// Looks at the view. Keep it short: the leader waits to publish meanwhile.
+    pub fn look<T>(&self, look: impl FnOnce(&View) -> T) -> T {
+        look(&self.read())
+    }
+
+    /// Follows the events from a position on.
+    pub fn follow(self: &Arc<Self>, from: Position) -> Follower {
+        Follower { views: Arc::clone(self), moved: self.moved.subscribe(), position: from }
+    }
+
+    /// Takes in events that have become durable, unless they are there already.
+    pub(super) fn publish(&self, published: Published) -> Result<(), ApplyError> {
+        let position = published.position;
+        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        if position <= view.position {
+            return Ok(());
+        }
+        assert_eq!(published.after(), view.position, "events are published in order");
+        view.fold(published)?;
+        drop(view);
+        self.moved.send_replace(position);
+        Ok(())
+    }
+
+    /// Begins anew from a snapshot that is further than the view was.
+    pub(super) fn replace(&self, engine: Engine, position: Position) {
+        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        *view = View { engine, position, leads: false, recent: VecDeque::new(), recent_events: 0 };
+        drop(view);
+        self.moved.send_replace(position);
+    }
+
+    /// Notes whether this node leads.
+    pub(super) fn set_leads(&self, leads: bool) {
+        self.view.write().unwrap_or_else(PoisonError::into_inner).leads = leads;
+    }
+
+    /// A reader cannot leave the view half changed, and a writer that panics ends its node.
+    fn read(&self) -> RwLockReadGuard<'_, View> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads the events as they become durable, each once, in order.
+#[derive(Debug)]
+pub struct Follower {
+    views: Arc<Views>,
+    moved: watch::Receiver<Position>,
+    position: Position,
+}
+
+/// What a follower gets.
+#[derive(Debug)]
+pub enum Followed {
+    /// The next events; the first batch may begin before the position that was asked for.
+    Events(Vec<Arc<Published>>),
+    /// It is further behind than is kept: it is to read the journal from here, and [go on](Follower::skip_to) then.
+    Behind(Position),
+}
+
+impl Follower {
+    /// How far it has come.
+    pub const fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Goes on behind a position that was read elsewhere.
+    pub fn skip_to(&mut self, position: Position) {
+        self.position = position;
+    }
+
+    /// Waits for what comes next.
+    pub async fn next(&mut self) -> Followed {
+        loop {
+            self.moved.mark_unchanged();
+            let behind = self.views.look(|view| view.behind(self.position));
+            match behind {
+                None => return Followed::Behind(self.position),
+                Some(batches) => {
+                    if let Some(last) = batches.last() {
+                        self.position = last.position;
+                        return Followed::Events(batches);
+                    }
+                }
+            }
+            // It has the view, and with it the sender: it waits until something moves, or for ever.
+            drop(self.moved.changed().await);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! A worker's end of a link.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+
+/// Why a message has no answer. Whether it arrived is not known, and it may be sent again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// Whoever was reached does not lead.
+    #[error("{0} does not lead")]
+    NotLeader(String),
+    /// Nobody was reached.
+    #[error("the leader at {place} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where it should be.
+        place: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// An answer that may take its time.
+pub type Carried<'a, T> = Pin<Box<dyn Future<Output = Result<T, LinkError>> + Send + 'a>>;
+
+/// A worker's way to the leader.
+pub trait Link: Send + Sync + fmt::Debug {
+    /// Carries a registration.
+    fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>>;
+
+    /// Carries an exchange. Its reply may be long in coming: the leader keeps it until it has something to say, or until
+    /// a newer one comes.
+    fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply>;
+}

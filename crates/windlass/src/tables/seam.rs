@@ -1,0 +1,214 @@
+//! What changes in the tables, and who writes it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_core::engine::{LeaderReport, StatusCounts, StopReport, WorkerStatus};
+use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::Plan;
+use windlass_core::requirement::Labels;
+use windlass_core::time::Time;
+
+use crate::journal::{Position, Recorded};
+use crate::store::Promise;
+
+/// The newest events that the tables keep: enough to see what happened just now, a few megabytes. The whole history is
+/// in the journal and the archive.
+pub const EVENTS_MAX: u64 = 10_000;
+
+/// Rows of one difference, about.
+const ROWS_MAX: usize = 50_000;
+
+/// Keeps the tables. Object safe, one call.
+pub trait Tables: Send + Sync + fmt::Debug {
+    /// Writes a difference, all of it or nothing; readers see it whole. Not durable: after a crash of the machine the
+    /// tables may be older, or gone.
+    ///
+    /// [`Written::Lost`] if the tables are not those that the difference [follows](Diff::follows): nothing was written.
+    /// Writing the same difference twice has the effect of writing it once.
+    fn write(&self, diff: Arc<Diff>) -> Promise<'_, Written>;
+}
+
+/// What became of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It is in the tables.
+    Whole,
+    /// Somebody removed the tables or wrote them: the writer is to begin anew.
+    Lost,
+}
+
+/// Names a state of the tables, so that whoever wrote it knows it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Who wrote it: chosen by chance when the tables were begun.
+    pub writer: u64,
+    /// The how-manieth difference it was since then.
+    pub write: u64,
+}
+
+/// How old the tables are: every row is at least as new as this. If the last look was one piece, as it is unless runs
+/// are very large, all rows are of exactly this position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsOf {
+    /// The position in the journal.
+    pub position: Position,
+    /// The time of the newest event or decision, in journal time.
+    pub at: Time,
+}
+
+/// Rows that are new or have changed, and keys of rows that are gone.
+#[derive(Clone, Debug)]
+pub struct Changes<R, K> {
+    /// Whole rows.
+    pub put: Vec<R>,
+    /// Their keys.
+    pub gone: Vec<K>,
+}
+
+impl<R, K> Default for Changes<R, K> {
+    fn default() -> Self {
+        Self { put: Vec::new(), gone: Vec::new() }
+    }
+}
+
+/// The difference between two states of the tables.
+#[derive(Clone, Debug)]
+pub struct Diff {
+    /// The state that it changes. `None`: whatever is there goes, and this is all.
+    pub follows: Option<Mark>,
+    /// The state that it makes.
+    pub mark: Mark,
+    /// How old the tables are afterwards. `None`: as they were, since more of the same look follows.
+    pub as_of: Option<AsOf>,
+    /// Who leads, if that has changed.
+    pub leader: Option<LeaderReport>,
+    /// Workers.
+    pub workers: Changes<WorkerRow, WorkerId>,
+    /// Leases.
+    pub leases: Changes<LeaseRow, Fence>,
+    /// Runs. The steps of a run that is gone go with it.
+    pub runs: Changes<RunRow, RunId>,
+    /// Steps.
+    pub steps: Vec<StepRows>,
+    /// The newest events, in order. Of those that are there, the oldest go.
+    pub events: Vec<(Position, Recorded)>,
+}
+
+impl Diff {
+    /// A difference that changes nothing yet.
+    pub fn new(follows: Option<Mark>, mark: Mark) -> Self {
+        Self {
+            follows,
+            mark,
+            as_of: None,
+            leader: None,
+            workers: Changes::default(),
+            leases: Changes::default(),
+            runs: Changes::default(),
+            steps: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Whether it is to be written before more is added: some tenths of a second of writing, a few megabytes.
+    pub fn is_large(&self) -> bool {
+        self.rows() >= ROWS_MAX
+    }
+
+    /// How many rows it writes, those of events aside.
+    pub fn rows(&self) -> usize {
+        let steps: usize = self.steps.iter().map(|of| of.rows.len()).sum();
+        self.workers.put.len() + self.leases.put.len() + self.runs.put.len() + steps
+    }
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerRow {
+    /// Its number.
+    pub id: WorkerId,
+    /// Its name.
+    pub name: Box<str>,
+    /// Which life of it.
+    pub incarnation: Incarnation,
+    /// Where it stands.
+    pub status: WorkerStatus,
+    /// What it advertises.
+    pub labels: Labels,
+    /// Steps at a time.
+    pub slots: u32,
+    /// Leases that it holds.
+    pub leases: u32,
+    /// When its status last changed.
+    pub since: Time,
+}
+
+/// An open lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseRow {
+    /// Its number.
+    pub fence: Fence,
+    /// Of which run.
+    pub run: RunId,
+    /// Which step.
+    pub step: StepIx,
+    /// The how-manieth attempt, from 1.
+    pub attempt: u16,
+    /// The how-manieth hand-out of it, from 1.
+    pub delivery: u16,
+    /// Who holds it.
+    pub worker: WorkerId,
+    /// When it was granted, or last confirmed by a new leader.
+    pub granted_at: Time,
+    /// When its worker said that it had started.
+    pub started_at: Option<Time>,
+    /// Whether it was told to stop.
+    pub stop: Option<StopReport>,
+    /// Locks that it holds.
+    pub locks: Vec<Box<str>>,
+}
+
+/// A run that is not sealed.
+#[derive(Clone, Debug)]
+pub struct RunRow {
+    /// Its id.
+    pub id: RunId,
+    /// What it does.
+    pub plan: Arc<Plan>,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// When it was submitted.
+    pub submitted_at: Time,
+    /// How many of its steps stand where.
+    pub counts: StatusCounts,
+}
+
+/// Steps of one run.
+#[derive(Clone, Debug)]
+pub struct StepRows {
+    /// Which.
+    pub run: RunId,
+    /// Where their names are: they never change, and a run may have a million.
+    pub plan: Arc<Plan>,
+    /// The steps.
+    pub rows: Vec<StepRow>,
+}
+
+/// A step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepRow {
+    /// Its index.
+    pub step: StepIx,
+    /// Where it stands.
+    pub status: StepStatus,
+    /// The attempt under way or next, from 1.
+    pub attempt: u16,
+    /// Hand-outs of this attempt so far.
+    pub delivery: u16,
+    /// The newest lease that it ever had.
+    pub fence: Option<Fence>,
+    /// The step at the root of a failed need.
+    pub cause: Option<StepIx>,
+}
