@@ -216,6 +216,7 @@ impl Engine {
     /// A lease that the worker lists: it goes on, or must stop.
     fn present(&mut self, out: &mut Out, worker: u32, listed: &InFlight, draft: &mut Draft) {
         let at = listed.lease;
+        self.at_work = Some(at.run);
         let lease = self
             .lease_of(at.run, at.step, at.fence)
             .filter(|lease| self.leases[*lease].worker == worker);
@@ -271,6 +272,7 @@ impl Engine {
         let mut unlisted: Vec<u32> = unlisted.copied().collect();
         unlisted.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in unlisted {
+            self.at_work = Some(self.runs[self.leases[lease].run].id);
             if self.config.bugs.on(Bug::LostReplyForgetsGrant) {
                 continue;
             }

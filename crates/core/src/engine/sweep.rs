@@ -8,7 +8,7 @@ use super::request::Answer;
 use super::state::{Brake, Engine};
 use super::timer::Timer;
 use super::worker::WorkerStatus;
-use crate::id::StepIx;
+use crate::id::{RunId, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, StepStatus};
 use crate::session::{ReplyBody, StopReason};
 use crate::time::Time;
@@ -19,6 +19,7 @@ impl Engine {
             let Some(timer) = self.timers.pop_due(self.now) else {
                 break;
             };
+            self.at_work = self.run_of(timer);
             match timer {
                 Timer::Unfinished => self.board.stirred = true,
                 Timer::Contact(worker) => self.silent(out, worker),
@@ -30,6 +31,18 @@ impl Engine {
             }
         }
         Answer::Done
+    }
+
+    /// The run that a deadline is about, if it is about one.
+    fn run_of(&self, timer: Timer) -> Option<RunId> {
+        let run = match timer {
+            Timer::Retry(run, _) | Timer::RunDeadline(run) => run,
+            Timer::Overdue(lease) => self.leases.get(lease)?.run,
+            Timer::Unfinished | Timer::Contact(_) | Timer::Parked(_) | Timer::Lane(_) => {
+                return None;
+            }
+        };
+        Some(self.runs.get(run)?.id)
     }
 
     /// A worker was not heard for as long as its leases last, or is to be forgotten.

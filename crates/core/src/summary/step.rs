@@ -213,3 +213,14 @@ impl Summary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_thousand_steps_take_a_few_megabytes() {
+        assert!(size_of::<Node>() <= 24, "{}", size_of::<Node>());
+        assert!(size_of::<Record>() <= 64, "{}", size_of::<Record>());
+    }
+}

@@ -135,8 +135,8 @@ fn a_summary_agrees_with_the_engine_and_tells_waits_tries_and_the_critical_path(
     }
     assert_eq!((summary.status(), story.verdict()), (RunStatus::Succeeded, Verdict::Ok));
     let path = summary.critical_path();
-    let names: Vec<&str> = path.links.iter().map(|link| summary.plan().name(link.step)).collect();
-    assert_eq!(names, ["fetch", "flaky", "ship"]);
+    let chain: Vec<&str> = path.links.iter().map(|link| summary.plan().name(link.step)).collect();
+    assert_eq!(chain, ["fetch", "flaky", "ship"]);
     assert!(path.percent > 70, "{path:?}");
     let named = [summary.plan().find("test").unwrap()];
     let asked = Asked { named: &named, interrupted: false };

@@ -1,50 +1,87 @@
 //! What the user asked for, read from the arguments and nothing else.
 
-use std::ffi::OsString;
+use std::str::FromStr;
 
-/// One request of the user.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
-    /// `--help`: explain the program.
-    Help,
-    /// `--version`: name the program and its version.
-    Version,
-    /// Anything else, no arguments included: no command exists yet.
-    Command,
+use clap::{Parser, Subcommand};
+
+use super::commands::{
+    cancel, expand, explain, graph, init, logs, plan, rerun, run, runs, schema, show, validate,
+    watch, why,
+};
+use super::help;
+
+/// Runs graphs of work on one machine or many.
+#[derive(Debug, Parser)]
+#[command(
+    name = "windlass",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    help_template = help::TEMPLATE,
+    after_help = help::SMALLEST
+)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
 }
 
-impl Request {
-    /// Reads the arguments that follow the program's name.
-    pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Self {
-        let arguments: Vec<OsString> = arguments.into_iter().collect();
-        match arguments.as_slice() {
-            [only] if only == "--help" || only == "-h" => Self::Help,
-            [only] if only == "--version" || only == "-V" => Self::Version,
-            _ => Self::Command,
+/// One variant per file in `commands/`; its group in the help is in `help.rs`.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Run(run::Args),
+    Rerun(rerun::Args),
+    Cancel(cancel::Args),
+    Runs(runs::Args),
+    Show(show::Args),
+    Logs(logs::Args),
+    Why(why::Args),
+    Watch(watch::Args),
+    Plan(plan::Args),
+    Graph(graph::Args),
+    Explain(explain::Args),
+    Init(init::Args),
+    Validate(validate::Args),
+    Expand(expand::Args),
+    Schema(schema::Args),
+}
+
+/// `-p name=value`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GivenParam {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+impl FromStr for GivenParam {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => {
+                Ok(Self { name: name.to_owned(), value: value.to_owned() })
+            }
+            _ => Err("a param is given as NAME=VALUE".to_owned()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Request;
+    use clap::CommandFactory as _;
 
-    fn parse(line: &str) -> Request {
-        Request::parse(line.split_whitespace().map(Into::into))
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_declared_soundly() {
+        Cli::command().debug_assert();
     }
 
     #[test]
-    fn an_option_is_known_by_both_its_names() {
-        assert_eq!(parse("--help"), Request::Help);
-        assert_eq!(parse("-h"), Request::Help);
-        assert_eq!(parse("--version"), Request::Version);
-        assert_eq!(parse("-V"), Request::Version);
-    }
-
-    #[test]
-    fn anything_else_asks_for_a_command() {
-        for line in ["", "run", "--versions", "--help run"] {
-            assert_eq!(parse(line), Request::Command, "{line}");
-        }
+    fn a_param_may_hold_anything_behind_its_first_equals_sign() {
+        let param: GivenParam = "channel=a=b".parse().unwrap();
+        assert_eq!((&*param.name, &*param.value), ("channel", "a=b"));
+        assert_eq!("empty=".parse::<GivenParam>().unwrap().value, "");
+        assert!("channel".parse::<GivenParam>().is_err());
+        assert!("=x".parse::<GivenParam>().is_err());
     }
 }

@@ -1,37 +1,67 @@
-//! The answer to each request.
+//! From the arguments to the exit code.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::args::Request;
-use super::{exit, output};
+use clap::FromArgMatches as _;
+use clap::error::ErrorKind;
 
-const VERSION: &str = concat!("windlass ", env!("CARGO_PKG_VERSION"));
-
-const HELP: &str = "\
-Runs graphs of work on one machine or many.
-
-This version contains the engine and its journal: there is no command yet.
-
-Usage: windlass [OPTION]
-
-Options:
-  -h, --help     Print this help
-  -V, --version  Print the version";
-
-const NO_COMMAND: &str = "\
-windlass: this version contains the engine and its journal, and has no command yet.
-See `windlass --help`.";
+use super::args::{Cli, Command};
+use super::context::Context;
+use super::error::CliError;
+use super::output::Look;
+use super::{commands, exit, help, output};
 
 /// Answers the arguments that follow the program's name and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let code = match Request::parse(arguments) {
-        Request::Help => output::data(HELP),
-        Request::Version => output::data(VERSION),
-        Request::Command => {
-            output::talk(NO_COMMAND);
-            exit::USAGE
-        }
+    let arguments = std::iter::once("windlass".into()).chain(arguments);
+    let matches = help::command().try_get_matches_from(arguments);
+    let code = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => answer(cli.command),
+        Err(error) => not_a_request(&error),
     };
     ExitCode::from(code)
+}
+
+fn answer(command: Command) -> u8 {
+    let context = match Context::of_process() {
+        Ok(context) => context,
+        Err(error) => return tell(&error, &Look::PLAIN),
+    };
+    let answered = match command {
+        Command::Run(args) => commands::run::run(&args, &context),
+        Command::Rerun(args) => commands::rerun::run(&args, &context),
+        Command::Cancel(args) => commands::cancel::run(&args, &context),
+        Command::Runs(args) => commands::runs::run(&args, &context),
+        Command::Show(args) => commands::show::run(&args, &context),
+        Command::Logs(args) => commands::logs::run(&args, &context),
+        Command::Why(args) => commands::why::run(&args, &context),
+        Command::Watch(args) => commands::watch::run(&args, &context),
+        Command::Plan(args) => commands::plan::run(&args, &context),
+        Command::Graph(args) => commands::graph::run(&args, &context),
+        Command::Explain(args) => commands::explain::run(&args, &context),
+        Command::Init(args) => commands::init::run(&args, &context),
+        Command::Validate(args) => commands::validate::run(&args, &context),
+        Command::Expand(args) => commands::expand::run(&args, &context),
+        Command::Schema(args) => commands::schema::run(&args, &context),
+    };
+    answered.unwrap_or_else(|error| tell(&error, &context.err))
+}
+
+fn tell(error: &CliError, look: &Look) -> u8 {
+    output::talk(error.text(look).trim_end());
+    error.exit_code()
+}
+
+/// Help and version are data; everything else that clap has to say is talk.
+fn not_a_request(error: &clap::Error) -> u8 {
+    let text = error.render().to_string();
+    let text = text.trim_end();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output::data(text),
+        _ => {
+            output::talk(text);
+            exit::USAGE
+        }
+    }
 }

@@ -1,10 +1,28 @@
-//! Every exit code of the program.
+//! Every exit code of the program. Scripts rely on them: a code keeps its meaning.
 
 /// What was asked for was done.
 pub(super) const SUCCESS: u8 = 0;
 
+/// A step failed, or its run did.
+pub(super) const STEP_FAILED: u8 = 1;
+
 /// The output could not be written.
 pub(super) const OUTPUT: u8 = 1;
 
-/// The arguments make no request that this version can serve.
+/// The arguments make no request that can be served.
 pub(super) const USAGE: u8 = 2;
+
+/// The pipeline file cannot be read, or is wrong.
+pub(super) const INVALID_PIPELINE: u8 = 3;
+
+/// Every root cause is a requirement that no worker meets.
+pub(super) const UNMET_REQUIREMENT: u8 = 4;
+
+/// The leader, the store or the link cannot be reached.
+pub(super) const UNREACHABLE: u8 = 5;
+
+/// The run was cancelled.
+pub(super) const CANCELLED: u8 = 6;
+
+/// The user interrupted it: 128 and the number of SIGINT, as shells have it.
+pub(super) const INTERRUPTED: u8 = 130;

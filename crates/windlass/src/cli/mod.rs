@@ -1,10 +1,22 @@
 //! The command line: arguments in, text out, an exit code at the end.
 //!
-//! `args` only parses, `output` alone prints, `exit` names every exit code.
+//! `args` only parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
+//! knows of its surroundings; `project` finds the file and the root; `load` reads the file; `render` makes texts, pure;
+//! `output` alone prints; `error` turns whatever went wrong into words and a code of `exit`.
 
 mod args;
+mod commands;
+mod context;
 mod dispatch;
+mod environment;
+mod error;
 mod exit;
-mod output;
+mod help;
+mod load;
+pub mod output;
+mod project;
+mod reading;
+mod render;
+mod running;
 
 pub use dispatch::run;

@@ -12,7 +12,7 @@ use windlass::core::time::Span;
 use windlass::worker::guard::{Exit, Guard, Guarded, Spawn};
 
 /// Longer than anything here takes on a machine that is overloaded.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) const GRACE: Span = Span::secs(10);
 
 /// Runs a story, on one thread, that has to end.

@@ -81,14 +81,13 @@ fn death_of_the_worker_ends_everything() {
 #[test]
 fn an_interrupt_of_the_foreground_group_reaches_no_step() {
     story(async {
-        // Its shell ignores what the worker's group gets; `worker` does not and would die.
         let (mut worker, pids) = start_worker();
         let group = Pid::from_child(&worker);
         assert!(pids.iter().all(|pid| group_of(pid) != group.as_raw_nonzero().to_string()));
-        kill_process_group(group, Signal::WINCH).unwrap();
+        // The worker is to die of it a little later than whatever else the signal reaches.
         kill_process(group, Signal::STOP).unwrap();
+        until(|| is_stopped(worker.id())).await;
         kill_process_group(group, Signal::INT).unwrap();
-        // The worker is stopped and cannot die of it yet: whatever the signal reached otherwise would have died.
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");
         kill_process(group, Signal::CONT).unwrap();
@@ -207,6 +206,13 @@ fn a_program_that_does_not_become_a_guard_is_refused() {
         assert_eq!(run(&guard, step(1, &["true"])).await.0, Exit::Code(0));
         guard.end().await;
     });
+}
+
+/// Each thread of it.
+fn is_stopped(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let mut stats = threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("stat")));
+    stats.all(|stat| stat.is_ok_and(|stat| stat.contains(") T ")))
 }
 
 fn group_of(pid: &str) -> String {

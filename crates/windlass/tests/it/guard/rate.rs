@@ -1,6 +1,8 @@
-//! How many steps a second go through a guard, beside a bare loop: a measurement, see `rates_beside_a_bare_loop`.
+//! How many steps a second go through a guard, beside a bare loop in one process: a measurement.
 
-use std::process::{Command, Stdio};
+use std::collections::VecDeque;
+use std::fs;
+use std::process::{Child, Command, Stdio};
 
 use tokio::time::Instant;
 use windlass::worker::guard::Guard;
@@ -8,45 +10,67 @@ use windlass::worker::guard::Guard;
 use super::arrange::{guard, step, story};
 
 const STEPS: u64 = 2_000;
+const ROUNDS: u32 = 5;
 
+/// On a machine that has other work as well: under `chrt -r 1`.
 #[test]
 #[ignore = "a measurement: cargo test --release --test it -- --ignored --nocapture rates_beside"]
 fn rates_beside_a_bare_loop() {
     story(async {
         let guard = guard().await;
-        for _ in 0..4 {
-            let bare = seconds(async { bare_loop() }).await;
-            let guarded = seconds(through(&guard, 2)).await;
-            println!(
-                "2 in flight: bare {:.0}/s, guarded {:.0}/s, ratio {:.3}",
-                2_000.0 / bare,
-                2_000.0 / guarded,
-                guarded / bare
-            );
+        for _ in 0..ROUNDS {
+            let bare = measure(&guard, "bare, 2 in flight", async { bare_loop(2) }).await;
+            for in_flight in [2, 3] {
+                let name = format!("guarded, {in_flight} in flight");
+                let guarded = measure(&guard, &name, through(&guard, in_flight)).await;
+                println!("    {:.3} of the time of the bare loop", guarded / bare);
+            }
         }
         guard.end().await;
     });
 }
 
-async fn seconds(work: impl Future<Output = ()>) -> f64 {
-    let start = Instant::now();
+#[expect(clippy::print_stdout, reason = "what was measured")]
+async fn measure(guard: &Guard, name: &str, work: impl Future<Output = ()>) -> f64 {
+    let cpu = || [cpu_of(std::process::id()), cpu_of(guard.pid())];
+    let (start, before) = (Instant::now(), cpu());
     work.await;
-    start.elapsed().as_secs_f64()
+    let (seconds, after) = (start.elapsed().as_secs_f64(), cpu());
+    let used: Vec<[u64; 2]> =
+        after.iter().zip(before).map(|(a, b)| [a[0] - b[0], a[1] - b[1]]).collect();
+    println!(
+        "{name}: {:.0}/s; CPU ms: worker {}, its children {}, guard {}, its children {}",
+        2_000.0 / seconds,
+        used[0][0],
+        used[0][1],
+        used[1][0],
+        used[1][1],
+    );
+    seconds
 }
 
-fn bare_loop() {
-    let mut running = std::collections::VecDeque::new();
+/// Milliseconds that a process used, and its reaped children.
+fn cpu_of(pid: u32) -> [u64; 2] {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(4);
+    let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap()).collect();
+    [(ticks[0] + ticks[1]) * 10, (ticks[2] + ticks[3]) * 10]
+}
+
+fn bare_loop(in_flight: usize) {
+    let mut running: VecDeque<Child> = VecDeque::new();
     for _ in 0..STEPS {
-        if running.len() == 2 {
-            let child: Option<std::process::Child> = running.pop_front();
-            child.unwrap().wait().unwrap();
+        if running.len() == in_flight {
+            running.pop_front().unwrap().wait().unwrap();
         }
         let (_reader, writer) = std::io::pipe().unwrap();
         let mut command = Command::new("true");
         command.stdin(Stdio::null()).stderr(writer.try_clone().unwrap()).stdout(writer);
         running.push_back(command.spawn().unwrap());
     }
-    running.iter_mut().for_each(|child| drop(child.wait()));
+    for child in &mut running {
+        child.wait().unwrap();
+    }
 }
 
 async fn through(guard: &Guard, in_flight: u64) {

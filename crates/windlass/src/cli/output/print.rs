@@ -1,13 +1,13 @@
-//! The only place that prints: data goes to standard output, talk to standard error.
+//! Prints: data to standard output, talk to standard error.
 
 use std::io::{self, ErrorKind, Write as _};
 
-use super::exit;
+use crate::cli::exit;
 
 /// Prints what the user asked for and returns the exit code that tells whether it arrived.
 ///
 /// A reader that has closed the pipe has seen enough, so that is a success.
-pub(super) fn data(text: &str) -> u8 {
+pub(in crate::cli) fn data(text: &str) -> u8 {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Ok(()) => exit::SUCCESS,
@@ -21,6 +21,6 @@ pub(super) fn data(text: &str) -> u8 {
 
 /// Tells the user something that is not the answer.
 #[expect(clippy::print_stderr, reason = "this module is where the program prints")]
-pub(super) fn talk(text: &str) {
+pub(in crate::cli) fn talk(text: &str) {
     eprintln!("{text}");
 }

@@ -1,0 +1,42 @@
+//! `windlass expand`
+
+use std::path::PathBuf;
+
+use windlass_core::problem::Severity;
+
+use crate::cli::args::GivenParam;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::load::Loaded;
+use crate::cli::output;
+use crate::cli::render::definition;
+
+/// Print the pipeline with params and defaults in place
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+What is printed is a pipeline file itself and makes the same plan.
+
+Examples:
+  windlass expand
+  windlass expand ship.yml -p channel=stable
+  windlass expand --json | jq .steps.test")]
+pub(crate) struct Args {
+    /// The pipeline file; the nearest windlass.yml upwards if left out
+    file: Option<PathBuf>,
+    /// Give a param a value
+    #[arg(short, long = "param", value_name = "NAME=VALUE")]
+    param: Vec<GivenParam>,
+    /// Print JSON instead of YAML
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the pipeline after expansion.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    // A key that cannot be executed has no expanded form.
+    let loaded = Loaded::read(context, args.file.as_deref(), Severity::Error)?;
+    let expanded = loaded.plan(&args.param)?;
+    let tree = definition(&loaded.pipeline, &expanded);
+    let text = if args.json { tree.json() } else { tree.yaml() };
+    Ok(output::data(text.trim_end()))
+}

@@ -1,0 +1,61 @@
+//! `windlass init`
+
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+
+use super::kits::kits;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::cli::project::FILE;
+
+/// Write a windlass.yml that fits this folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Looks for Cargo, npm, Go, Python and Make, several at once. A file that is there is left alone.
+
+Example:
+  windlass init && windlass validate")]
+pub(crate) struct Args {
+    /// Replace a windlass.yml that is there
+    #[arg(long)]
+    force: bool,
+}
+
+const HEADER: &str = "\
+# A pipeline: steps run in parallel where `needs` allows it.
+# `windlass plan` shows the order, `windlass graph` draws it.
+";
+const HELLO: &str = "\
+steps:
+  hello:
+    run: echo hello from windlass
+
+  # A step waits for what it needs.
+  world:
+    needs: hello
+    run: echo and good-bye
+";
+
+/// Looks at the folder and writes the file.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    let kits = kits(&context.folder);
+    let several = kits.len() > 1;
+    let steps: Vec<String> = kits.iter().map(|kit| kit.steps(several)).collect();
+    let body =
+        if kits.is_empty() { HELLO.to_owned() } else { format!("steps:\n{}", steps.join("\n")) };
+    write(args, context, &format!("{HEADER}\n{body}"))?;
+    let found: Vec<&str> = kits.iter().map(|kit| kit.name).collect();
+    let found = if found.is_empty() { "nothing known".to_owned() } else { found.join(", ") };
+    Ok(output::data(&format!("{FILE} written (found: {found})\nTry `windlass plan`.")))
+}
+
+fn write(args: &Args, context: &Context, text: &str) -> Result<(), CliError> {
+    let path = context.folder.join(FILE);
+    let file = if args.force { File::create(&path) } else { File::create_new(&path) };
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => CliError::usage(format!("there is a {FILE} already"))
+            .hint("`windlass init --force` replaces it"),
+        _ => CliError::usage(format!("{FILE} cannot be written: {error}")),
+    })
+}

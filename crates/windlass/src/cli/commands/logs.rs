@@ -1,0 +1,139 @@
+//! `windlass logs`
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use windlass_core::id::StepIx;
+use windlass_core::summary::Summary;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::output::{self, Ink};
+use crate::cli::reading::{self, Reading, StoreArgs};
+use crate::local::Records;
+use crate::logs::{LogId, READ_MAX};
+
+/// How often a log that grows is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Print what steps of a run printed
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  windlass logs latest test          the last attempt of `test`
+  windlass logs latest test -f       and what it prints from now on
+  windlass logs latest               every step, one after the other")]
+pub(crate) struct Args {
+    /// Which run
+    #[arg(value_name = "RUN", default_value = "latest")]
+    run: String,
+    /// Which step; all if not said
+    #[arg(value_name = "STEP")]
+    step: Option<String>,
+    /// Go on until the step has ended
+    #[arg(short, long, requires = "step")]
+    follow: bool,
+    /// Which attempt; the last if not said
+    #[arg(long, value_name = "N")]
+    attempt: Option<u16>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// Prints logs as they are.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    let reading = Reading::open(&args.store, context)?;
+    let summary = reading.summary(&args.run)?;
+    let logs = reading.runtime.block_on(reading.stores.logs.list(summary.run()))?;
+    let logs: Vec<LogId> = logs.into_iter().map(|(log, _)| log).collect();
+    let Some(name) = &args.step else { return all(&reading, &summary, &logs, context) };
+    let step = reading::step(&summary, name)?;
+    if summary.plan().is_join(step) {
+        let hint = format!("name one of its cells, such as `{}`", first_cell(&summary, step));
+        return Err(CliError::usage(format!("`{name}` is a matrix")).hint(hint));
+    }
+    let wanted = |log: &&LogId| {
+        log.step == step && args.attempt.is_none_or(|attempt| log.attempt == attempt)
+    };
+    match logs.iter().rfind(wanted) {
+        Some(log) if args.follow => follow(&reading, *log),
+        Some(log) => print(&reading, *log, 0).map(|_| 0),
+        None if args.follow => wait_for(&reading, &summary, step),
+        None => {
+            output::talk(&format!("{name} printed nothing"));
+            Ok(0)
+        }
+    }
+}
+
+fn all(
+    reading: &Reading,
+    summary: &Summary,
+    logs: &[LogId],
+    context: &Context,
+) -> Result<u8, CliError> {
+    for log in logs {
+        let name = summary.plan().name(log.step);
+        let again =
+            if log.attempt > 1 { format!(", attempt {}", log.attempt) } else { String::new() };
+        output::talk(&context.err.paint(Ink::Strong, &format!("── {name}{again}")));
+        print(reading, *log, 0)?;
+    }
+    Ok(0)
+}
+
+/// Prints a log from a place on, and returns where it ended.
+fn print(reading: &Reading, log: LogId, mut from: u64) -> Result<u64, CliError> {
+    let mut out = io::stdout().lock();
+    loop {
+        let most = READ_MAX as u64;
+        let part = reading.runtime.block_on(reading.stores.logs.read(log, from..from + most))?;
+        if part.bytes.is_empty() {
+            return Ok(from);
+        }
+        from += part.bytes.len() as u64;
+        if out.write_all(&part.bytes).and_then(|()| out.flush()).is_err() {
+            // Who closed the pipe has seen enough.
+            return Ok(from);
+        }
+    }
+}
+
+fn follow(reading: &Reading, log: LogId) -> Result<u8, CliError> {
+    let mut from = 0;
+    loop {
+        let over = is_over(reading, log)?;
+        from = print(reading, log, from)?;
+        if over {
+            return Ok(0);
+        }
+        reading.runtime.block_on(tokio::time::sleep(LOOK_EVERY));
+    }
+}
+
+fn wait_for(reading: &Reading, summary: &Summary, step: StepIx) -> Result<u8, CliError> {
+    loop {
+        let logs = reading.runtime.block_on(reading.stores.logs.list(summary.run()))?;
+        if let Some((log, _)) = logs.iter().find(|(log, _)| log.step == step) {
+            return follow(reading, *log);
+        }
+        let log = LogId { run: summary.run(), step, attempt: 1, delivery: 1 };
+        if is_over(reading, log)? {
+            return Ok(0);
+        }
+        reading.runtime.block_on(tokio::time::sleep(LOOK_EVERY));
+    }
+}
+
+/// Whether the step of a log has ended.
+fn is_over(reading: &Reading, log: LogId) -> Result<bool, CliError> {
+    let records = reading.runtime.block_on(Records::read(reading.stores.clone()))?;
+    let summary = reading.runtime.block_on(records.summary(log.run))?;
+    let step = summary.as_ref().and_then(|summary| summary.step(log.step));
+    Ok(step.is_none_or(|step| step.status().is_terminal()))
+}
+
+fn first_cell(summary: &Summary, join: StepIx) -> String {
+    let cells = summary.plan().needs(join);
+    cells.first().map(|edge| summary.plan().name(edge.step()).to_owned()).unwrap_or_default()
+}

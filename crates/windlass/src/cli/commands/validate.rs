@@ -1,0 +1,150 @@
+//! `windlass validate`
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use windlass_core::expand::Expanded;
+use windlass_core::problem::Severity;
+use windlass_core::spec::{Param, ParamKind};
+
+use crate::cli::args::GivenParam;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::load::Loaded;
+use crate::cli::output::Ink;
+use crate::cli::render::{Report, count, listed};
+use crate::cli::{exit, output};
+
+/// Tell everything that is wrong with a file, and how to mend it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Nothing is run. Keys that this version cannot execute yet are notes here and errors for `run`.
+Exit code: 0 the file is valid, 3 it is not.
+
+Examples:
+  windlass validate
+  windlass validate ci.yml --json")]
+pub(crate) struct Args {
+    /// The pipeline file; the nearest windlass.yml upwards if left out
+    file: Option<PathBuf>,
+    /// Give a param a value; required ones are assumed if left out
+    #[arg(short, long = "param", value_name = "NAME=VALUE")]
+    param: Vec<GivenParam>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads the file through all stages and tells what was found.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    match check(args.file.as_deref(), &args.param, context) {
+        Ok(valid) => {
+            let text = if args.json { valid.json() } else { valid.text(context) };
+            Ok(output::data(&text))
+        }
+        Err(CliError::Pipeline(report)) => {
+            let text = if args.json { invalid(&report) } else { report.text(&context.out) };
+            let written = output::data(&text);
+            Ok(if written == exit::SUCCESS { exit::INVALID_PIPELINE } else { written })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+struct Valid {
+    report: Report,
+    /// Missing if that depends on params that must be given.
+    expanded: Option<Expanded>,
+    loaded: Loaded,
+}
+
+fn check(file: Option<&Path>, given: &[GivenParam], context: &Context) -> Result<Valid, CliError> {
+    let loaded = Loaded::read(context, file, Severity::Note)?;
+    let is_given = |param: &&Param| given.iter().any(|given| given.name == param.name.value);
+    let required = loaded.pipeline.params.iter().filter(|param| param.required);
+    let assumed: Vec<GivenParam> = required.filter(|param| !is_given(param)).map(assume).collect();
+    let all: Vec<GivenParam> = given.iter().cloned().chain(assumed.iter().cloned()).collect();
+    let expanded = match loaded.plan(&all) {
+        Ok(expanded) => Some(expanded),
+        // A problem of a value that nobody gave is none of the file.
+        Err(_) if !assumed.is_empty() => None,
+        Err(error) => return Err(error),
+    };
+    let report = Report { source: loaded.source.clone(), problems: loaded.notes.clone() };
+    Ok(Valid { report, expanded, loaded })
+}
+
+/// A value that a required param could have.
+fn assume(param: &Param) -> GivenParam {
+    let any = match param.kind {
+        ParamKind::String => "assumed",
+        ParamKind::Number => "1",
+        ParamKind::Boolean => "true",
+    };
+    let value = param.choices.first().map_or(any, |choice| &choice.value).to_owned();
+    GivenParam { name: param.name.value.clone(), value }
+}
+
+impl Valid {
+    fn text(&self, context: &Context) -> String {
+        let name = self.report.source.name();
+        let found = listed(&self.found());
+        let ok = format!("{name} is {}: {found}", context.out.paint(Ink::Good, "valid"));
+        if self.report.problems.is_empty() {
+            return ok;
+        }
+        format!("{}\n{ok}", self.report.text(&context.out))
+    }
+
+    /// What the file has.
+    fn found(&self) -> Vec<String> {
+        let pipeline = &self.loaded.pipeline;
+        let mut found = vec![count(pipeline.steps.len(), "step", "steps")];
+        let mut more = |number: usize, one: &str, many: &str| {
+            if number > 0 {
+                found.push(count(number, one, many));
+            }
+        };
+        more(self.cells(), "matrix cell", "matrix cells");
+        more(self.locks().len(), "lock", "locks");
+        more(pipeline.params.len(), "param", "params");
+        found
+    }
+
+    fn cells(&self) -> usize {
+        let steps = self.expanded.iter().flat_map(|expanded| &expanded.steps);
+        let plan = self.expanded.as_ref().map(|expanded| &expanded.plan);
+        let matrices = steps.filter(|step| plan.is_some_and(|plan| plan.is_join(step.node)));
+        matrices.map(|step| step.cells.len()).sum()
+    }
+
+    fn locks(&self) -> Vec<&str> {
+        let specs = self.expanded.iter().flat_map(|expanded| expanded.plan.specs());
+        let mut names: Vec<&str> =
+            specs.flat_map(|spec| &spec.locks).map(|lock| &*lock.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn json(&self) -> String {
+        let pipeline = &self.loaded.pipeline;
+        let steps: Vec<&str> = pipeline.steps.iter().map(|step| &*step.name.value).collect();
+        let params: Vec<&str> = pipeline.params.iter().map(|param| &*param.name.value).collect();
+        json!({
+            "file": self.report.source.name(),
+            "valid": true,
+            "steps": steps,
+            "cells": self.expanded.as_ref().map(|_| self.cells()),
+            "locks": self.locks(),
+            "params": params,
+            "problems": self.report.json(),
+        })
+        .to_string()
+    }
+}
+
+fn invalid(report: &Report) -> String {
+    let name = report.source.name();
+    json!({ "file": name, "valid": false, "problems": report.json() }).to_string()
+}

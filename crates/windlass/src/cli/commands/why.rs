@@ -1,0 +1,56 @@
+//! `windlass why`
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::output::{self, why_phrase};
+use crate::cli::reading::{self, Reading, StoreArgs};
+use crate::local::system_now;
+
+/// Tell why a step stands where it stands
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  windlass why latest deploy")]
+pub(crate) struct Args {
+    /// Which run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Which step
+    #[arg(value_name = "STEP")]
+    step: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// Asks the engine of a run that goes on, and the history of one that has ended.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    let reading = Reading::open(&args.store, context)?;
+    let summary = reading.summary(&args.run)?;
+    let ix = reading::step(&summary, &args.step)?;
+    let now = system_now();
+    let step = summary.step(ix);
+    let status = step.map(|step| step.status());
+    let open = status.is_some_and(|status| !status.is_terminal());
+    let why = reading.records.engine.why(summary.run(), ix).filter(|_| open);
+    let reason = match (&why, &step) {
+        (Some(why), _) => Some(why_phrase(why, &summary, now)),
+        (None, Some(step)) => step.reason(),
+        (None, None) => None,
+    };
+    let status = status.map_or("a matrix".to_owned(), |status| status.to_string());
+    if args.json {
+        let why = serde_json::json!({
+            "run": summary.run().to_string(), "step": args.step, "status": status, "reason": reason,
+        });
+        return Ok(output::data(&why.to_string()));
+    }
+    let text = match reason {
+        Some(reason) if open => format!("{} is {status}: it waits {reason}", args.step),
+        Some(reason) => format!("{} {status}: {reason}", args.step),
+        None => format!("{} {status}", args.step),
+    };
+    Ok(output::data(&text))
+}

@@ -1,0 +1,90 @@
+//! Whatever went wrong, as the user is told it: a kind, words, what to do, and the exit code.
+
+use super::exit;
+use super::output::{Ink, Look};
+use super::render::Report;
+use crate::store::StoreError;
+
+/// Why a command did not do what it was asked for.
+#[derive(Debug)]
+pub(crate) enum CliError {
+    /// The request makes no sense here.
+    Usage(Complaint),
+    /// The file cannot be read.
+    File(Complaint),
+    /// The file was read, and is wrong.
+    Pipeline(Box<Report>),
+    /// The store, or whoever leads it, cannot be reached.
+    Unreachable(Complaint),
+    /// The file is sound, and the params that were given do not fit it.
+    Params(Box<Report>),
+}
+
+/// What is wrong, and what to do.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    what: String,
+    hint: Option<String>,
+}
+
+impl CliError {
+    /// The request makes no sense.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::Usage(Complaint { what: what.into(), hint: None })
+    }
+
+    /// The file cannot be read.
+    pub(crate) fn file(what: impl Into<String>) -> Self {
+        Self::File(Complaint { what: what.into(), hint: None })
+    }
+
+    /// The store, or whoever leads it, cannot be reached.
+    pub(crate) fn unreachable(what: impl Into<String>) -> Self {
+        Self::Unreachable(Complaint { what: what.into(), hint: None })
+    }
+
+    /// The same, with what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        if let Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) =
+            &mut self
+        {
+            complaint.hint = Some(hint.into());
+        }
+        self
+    }
+
+    /// The code that the program ends with.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Params(_) => exit::USAGE,
+            Self::File(_) | Self::Pipeline(_) => exit::INVALID_PIPELINE,
+            Self::Unreachable(_) => exit::UNREACHABLE,
+        }
+    }
+
+    /// What is said about it on standard error.
+    pub(crate) fn text(&self, look: &Look) -> String {
+        match self {
+            Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) => {
+                complaint.text(look)
+            }
+            Self::Pipeline(report) | Self::Params(report) => report.text(look),
+        }
+    }
+}
+
+impl Complaint {
+    fn text(&self, look: &Look) -> String {
+        let what = format!("{} {}", look.paint(Ink::Bad, "error:"), self.what);
+        match &self.hint {
+            Some(hint) => format!("{what}\n  {} {hint}", look.paint(Ink::Quiet, "hint:")),
+            None => what,
+        }
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        Self::unreachable(error.to_string())
+    }
+}

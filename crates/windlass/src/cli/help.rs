@@ -1,0 +1,66 @@
+//! `windlass --help`: the commands in groups. Every word about a command comes from the command itself.
+
+use clap::CommandFactory as _;
+
+use super::args::Cli;
+
+/// Where the list of commands goes: clap has one flat list, so it is written here.
+pub(super) const TEMPLATE: &str = "{about}\n\nUsage: {usage}\n\n{commands}{options}{after-help}";
+
+/// The smallest pipeline, at the end of the help.
+pub(super) const SMALLEST: &str = "\
+The smallest pipeline, in a file windlass.yml:
+
+  steps:
+    hello:
+      run: echo hi
+
+`windlass init` writes one that fits the folder. `windlass COMMAND --help` tells more, with examples.";
+
+/// The commands by what one wants to do. A command that is in no group fails a test.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Run", &["run", "rerun", "cancel", "watch"]),
+    ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
+    ("Write a pipeline", &["init", "validate", "expand", "schema"]),
+    ("Serve", &[]),
+];
+
+/// The command line with its grouped help.
+pub(super) fn command() -> clap::Command {
+    let command = Cli::command();
+    let commands = grouped(&command);
+    let options = "Options:\n  -h, --help     Print this help\n  -V, --version  Print the version";
+    let template = TEMPLATE.replace("{commands}", &commands).replace("{options}", options);
+    command.help_template(template).override_usage("windlass COMMAND [ARGUMENTS]")
+}
+
+fn grouped(command: &clap::Command) -> String {
+    let width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    let about = |name: &&str| {
+        let sub = command.find_subcommand(name)?;
+        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        Some(format!("  {name:width$}  {about}\n"))
+    };
+    let filled = GROUPS.iter().filter(|(_, names)| !names.is_empty());
+    let group = |(title, names): &(&str, &[&str])| {
+        let lines: String = names.iter().filter_map(about).collect();
+        format!("{title}:\n{lines}\n")
+    };
+    filled.map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Cli::command();
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
+    }
+}

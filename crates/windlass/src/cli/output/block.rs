@@ -1,0 +1,102 @@
+//! The block that is pinned below the lines: what runs, and how far the run is.
+
+use windlass_core::outcome::StepStatus;
+use windlass_core::summary::Step;
+use windlass_core::time::Time;
+
+use super::ink::Ink;
+use super::lines::harmless;
+use super::screen::Screen;
+use super::span_text::clock_text;
+use super::step_line::TIME_WIDTH;
+use super::width::{columns, fit, pad, pad_left};
+
+/// Running steps that are shown: more are a wall, not a view.
+const RUNNING_MAX: usize = 8;
+/// The bar, and the terminal that has room for it.
+const BAR_WIDTH: usize = 20;
+const BAR_FROM: usize = 70;
+
+impl Screen {
+    /// The lines of the block, none wider than the terminal and no more than a third of its rows. Empty when the run has
+    /// ended.
+    pub fn block(&mut self, now: Time, rows: usize) -> Vec<String> {
+        if self.summary.ended_at().is_some() {
+            return Vec::new();
+        }
+        let rest = self.rest_text(now);
+        let running = self.running();
+        let room = (rows / 3).clamp(1, RUNNING_MAX);
+        let fits = if running.len() <= room { running.len() } else { room - 1 };
+        let mut lines: Vec<String> =
+            running[..fits].iter().map(|step| self.running_line(now, step)).collect();
+        if running.len() > fits {
+            let more = format!("  {} {} more", self.look.ellipsis(), running.len() - fits);
+            lines.push(self.look.paint(Ink::Quiet, &more));
+        }
+        lines.push(self.progress_line(now, running.len(), rest));
+        lines.iter().map(|line| fit(&self.look, line, self.look.width)).collect()
+    }
+
+    /// What workers run now. A worker may hold steps ahead of time: it takes them in the order of their leases, so the
+    /// oldest are those that run.
+    pub(super) fn running(&self) -> Vec<Step<'_>> {
+        let mut held: Vec<Step<'_>> = self.summary.held().collect();
+        held.sort_by_key(|step| {
+            let ahead = step.status() != StepStatus::Running;
+            (ahead, step.last_try().map(|last| last.fence))
+        });
+        let started = held.iter().filter(|step| step.status() == StepStatus::Running).count();
+        held.truncate(started.max(self.slots as usize));
+        held
+    }
+
+    fn running_line(&self, now: Time, step: &Step<'_>) -> String {
+        let look = &self.look;
+        let last = step.last_try();
+        let elapsed = last.map_or_else(String::new, |last| clock_text(last.time(now)));
+        let again = step.attempts() > 1;
+        let attempt = if again { format!("  try {}", step.attempts()) } else { String::new() };
+        let name = pad(&fit(look, step.name(), self.columns.name), self.columns.name);
+        let head = format!(
+            "{} {name} {}{attempt}",
+            look.mark(step.status()),
+            pad_left(&elapsed, TIME_WIDTH)
+        );
+        // Colours of the step's own would make the block louder than the lines.
+        match self.voices.newest(self.log_of(step.ix())).map(harmless) {
+            Some(newest) if look.width >= BAR_FROM => {
+                let room = look.width.saturating_sub(columns(&head) + 2);
+                format!("{head}  {}", look.paint(Ink::Quiet, &fit(look, &newest, room)))
+            }
+            _ => head,
+        }
+    }
+
+    fn progress_line(&self, now: Time, running: usize, rest: Option<String>) -> String {
+        let look = &self.look;
+        let tally = self.summary.tally();
+        let (ended, total) = (tally.ended(), tally.total());
+        let failed = tally.of(StepStatus::Failed) + tally.of(StepStatus::TimedOut);
+        let mut parts = vec![look.paint(Ink::Strong, &format!("{ended}/{total}"))];
+        if running > 0 {
+            parts.push(format!("{running} running"));
+        }
+        if failed > 0 {
+            parts.push(look.paint(Ink::Bad, &format!("{failed} failed")));
+        }
+        parts.push(clock_text(self.summary.wall(now)));
+        parts.extend(rest.map(|rest| look.paint(Ink::Quiet, &rest)));
+        let line = parts.join("  ");
+        if look.width < BAR_FROM { line } else { format!("{}  {line}", self.bar(ended, total)) }
+    }
+
+    fn bar(&self, ended: u32, total: u32) -> String {
+        let (done, left) = self.look.blocks();
+        let filled = (ended as usize * BAR_WIDTH).checked_div(total as usize).unwrap_or(0);
+        let failed = self.summary.tally().of(StepStatus::Failed) > 0;
+        let ink = if failed { Ink::Bad } else { Ink::Good };
+        let done = self.look.paint(ink, &done.repeat(filled));
+        format!("{done}{}", self.look.paint(Ink::Quiet, &left.repeat(BAR_WIDTH - filled)))
+    }
+}

@@ -1,0 +1,155 @@
+//! What is said when a run has ended: the table first, what went wrong last, where the eye is.
+
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::summary::{CriticalPath, Step, Summary};
+use windlass_core::time::Time;
+
+use super::failure::failures;
+use super::ink::Ink;
+use super::lines::harmless;
+use super::look::Look;
+use super::span_text::span_text;
+use super::steps_table::steps_table;
+use super::width::{columns, pad};
+use crate::logs::LogId;
+
+/// Reads what steps printed.
+pub trait Logs {
+    /// The last bytes of a log, about so many; nothing if there is none.
+    fn tail(&mut self, log: LogId, bytes: usize) -> Vec<u8>;
+}
+
+impl<F: FnMut(LogId, usize) -> Vec<u8>> Logs for F {
+    fn tail(&mut self, log: LogId, bytes: usize) -> Vec<u8> {
+        self(log, bytes)
+    }
+}
+
+/// Steps that are skipped for want of a worker and named one by one.
+const UNPLACEABLE_MAX: usize = 10;
+/// Steps of the critical path that are named; of a longer one the beginning and the end.
+const PATH_MAX: usize = 6;
+
+/// All that is to be said about a run that has ended, line by line. `again` gives the command that runs a step again.
+pub fn ending(
+    look: &Look,
+    summary: &Summary,
+    now: Time,
+    logs: &mut dyn Logs,
+    again: &dyn Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut part = |part: Vec<String>| {
+        if !part.is_empty() {
+            lines.push(String::new());
+            lines.extend(part);
+        }
+    };
+    part(steps_table(look, summary, now));
+    part(course(look, summary));
+    part(unplaceable(look, summary));
+    for failure in failures(look, summary, now, logs, again) {
+        part(failure);
+    }
+    part(vec![verdict_line(look, summary, now)]);
+    lines
+}
+
+/// What the time went to, and whether something came between.
+fn course(look: &Look, summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    let path = summary.critical_path();
+    if path.links.len() > 1 {
+        lines.push(path_line(look, summary, &path));
+    }
+    let interrupted = match summary.interruptions() {
+        0 => return lines,
+        1 => "interrupted once and continued; steps that had ended were not run again".to_owned(),
+        many => {
+            format!(
+                "interrupted {many} times and continued; steps that had ended were not run again"
+            )
+        }
+    };
+    lines.push(look.paint(Ink::Warn, &interrupted));
+    lines
+}
+
+fn path_line(look: &Look, summary: &Summary, path: &CriticalPath) -> String {
+    let name = |at: usize| summary.plan().name(path.links[at].step).to_owned();
+    let length = path.links.len();
+    let mut names: Vec<String> = if length <= PATH_MAX {
+        (0..length).map(name).collect()
+    } else {
+        (0..PATH_MAX / 2).chain(length - PATH_MAX / 2..length).map(name).collect()
+    };
+    if length > PATH_MAX {
+        let left_out = format!("{} {} more", look.ellipsis(), length - PATH_MAX);
+        names.insert(PATH_MAX / 2, left_out);
+    }
+    let chain = names.join(&format!(" {} ", look.arrow()));
+    let share = format!("{}, {} % of the time", span_text(path.time), path.percent);
+    format!(
+        "{} {chain}  {}",
+        look.paint(Ink::Quiet, "critical path"),
+        look.paint(Ink::Quiet, &share)
+    )
+}
+
+/// Said again here: a run that succeeded without what nobody could run must not look complete.
+fn unplaceable(look: &Look, summary: &Summary) -> Vec<String> {
+    let steps: Vec<Step<'_>> = summary.unplaceable().collect();
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let shown = &steps[..steps.len().min(UNPLACEABLE_MAX)];
+    let width = shown.iter().map(|step| columns(step.name())).max().unwrap_or(0);
+    let count = counted(steps.len(), "step was", "steps were");
+    let head = format!("{count} skipped: nobody here can run what they need");
+    let head = if steps.len() == 1 { head.replace("what they need", "it") } else { head };
+    let mut lines = vec![look.paint(Ink::Warn, &head)];
+    for step in shown {
+        let reason = step.unmet().unwrap_or_default();
+        let reason = reason.replace(", which nobody here has", "");
+        lines.push(format!("{} {}  {reason}", look.mark(step.status()), pad(step.name(), width)));
+    }
+    if steps.len() > shown.len() {
+        lines.push(format!("  {} {} more", look.ellipsis(), steps.len() - shown.len()));
+    }
+    lines
+}
+
+/// The last line, which says everything to who reads no other.
+fn verdict_line(look: &Look, summary: &Summary, now: Time) -> String {
+    let (mark, ink) = match summary.status() {
+        RunStatus::Succeeded => (StepStatus::Succeeded, Ink::Good),
+        RunStatus::Failed => (StepStatus::Failed, Ink::Bad),
+        RunStatus::Cancelled | RunStatus::Cancelling => (StepStatus::Cancelled, Ink::Warn),
+        RunStatus::Running => (StepStatus::Running, Ink::Warn),
+    };
+    let status = match summary.status() {
+        RunStatus::Running | RunStatus::Cancelling => "not finished".to_owned(),
+        ended => ended.to_string(),
+    };
+    let head = format!("{} {status}", harmless(summary.plan().pipeline()));
+    let wall = span_text(summary.wall(now));
+    let counts = tally_text(summary);
+    format!("{} {} in {wall}: {counts}", look.mark(mark), look.paint(ink, &head))
+}
+
+/// `8 succeeded, 1 failed, 2 blocked`.
+pub(super) fn tally_text(summary: &Summary) -> String {
+    let tally = summary.tally();
+    let parts = tally.iter().map(|(status, count)| format!("{count} {}", words(status)));
+    parts.collect::<Vec<String>>().join(", ")
+}
+
+/// The word of a status as people write it.
+pub(super) fn words(status: StepStatus) -> String {
+    status.word().replace('_', " ")
+}
+
+/// `1 step`, `3 steps`.
+pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

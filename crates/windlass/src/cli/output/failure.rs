@@ -1,0 +1,158 @@
+//! One failure, told so that it can be mended: what, where, the last lines, and how to see it again.
+
+use std::fmt::Write as _;
+
+use windlass_core::id::StepIx;
+use windlass_core::summary::{RootCause, Step, Summary};
+use windlass_core::time::Time;
+
+use super::ending::{Logs, counted};
+use super::ink::Ink;
+use super::lines::{Lines, harmless};
+use super::look::{Colour, Look};
+use super::span_text::span_text;
+use crate::logs::LogId;
+
+/// Failures that are told in full. Who has more mends these first.
+const FAILURES_MAX: usize = 8;
+/// Further failures that are named.
+const NAMED_MAX: usize = 10;
+/// The last lines of a log that are shown, and the bytes in which they are looked for.
+const LINES_MAX: usize = 20;
+const TAIL_BYTES: usize = 64 * 1024;
+
+/// What failed by itself, the first failure first; each is some lines.
+pub(super) fn failures(
+    look: &Look,
+    summary: &Summary,
+    now: Time,
+    logs: &mut dyn Logs,
+    again: &dyn Fn(&str) -> Option<String>,
+) -> Vec<Vec<String>> {
+    let causes = summary.root_causes();
+    let (told, named) = causes.split_at(causes.len().min(FAILURES_MAX));
+    let mut parts = Vec::new();
+    for cause in told {
+        let Some(step) = summary.step(cause.step) else {
+            continue;
+        };
+        let mut lines = vec![headline(look, &step, cause, now)];
+        let bar = look.paint(Ink::Quiet, look.bar());
+        let tail = last_lines(summary, cause.step, logs, look.colour);
+        lines.extend(tail.iter().map(|line| format!("  {bar} {line}")));
+        lines.extend(hints(look, summary, cause, again(step.name())));
+        parts.push(lines);
+    }
+    if !named.is_empty() {
+        parts.push(vec![others(look, summary, named)]);
+    }
+    parts
+}
+
+/// The last lines of the last try of a step, without blank ones around them.
+pub(super) fn last_lines(
+    summary: &Summary,
+    step: StepIx,
+    logs: &mut dyn Logs,
+    colour: Colour,
+) -> Vec<String> {
+    let Some(last) = summary.step(step).and_then(|step| step.last_try()) else {
+        return Vec::new();
+    };
+    let run = summary.run();
+    let log = LogId { run, step, attempt: last.attempt, delivery: last.delivery };
+    let mut lines = clean_lines(&logs.tail(log, TAIL_BYTES), colour);
+    while lines.last().is_some_and(|line| line.trim().is_empty()) {
+        lines.pop();
+    }
+    let mut lines = lines.split_off(lines.len().saturating_sub(LINES_MAX));
+    let blank = lines.iter().take_while(|line| line.trim().is_empty()).count();
+    lines.drain(..blank);
+    lines
+}
+
+/// The bytes of a log as harmless lines.
+pub(super) fn clean_lines(bytes: &[u8], colour: Colour) -> Vec<String> {
+    let mut maker = Lines::new(colour);
+    let mut lines = Vec::new();
+    maker.push(bytes, |line| lines.push(line));
+    lines.extend(maker.flush());
+    lines
+}
+
+/// Everything about the last try that is known: `exit 101 after 3.1s, try 2 of 2, on alpha`.
+pub(super) fn what_happened(step: &Step<'_>, summary: &Summary, now: Time) -> String {
+    let mut text = harmless(&step.reason().unwrap_or_else(|| "failed".to_owned()));
+    let Some(last) = step.last_try() else {
+        return text;
+    };
+    let _ = write!(text, " after {}", span_text(last.time(now)));
+    let attempts = summary.plan().spec(step.ix()).map_or(0, |spec| spec.retry.times) + 1;
+    if attempts > 1 {
+        let _ = write!(text, ", try {} of {attempts}", last.attempt);
+    }
+    if summary.workers_met() > 1 {
+        let _ = write!(text, ", on {}", last.worker);
+    }
+    text
+}
+
+fn headline(look: &Look, step: &Step<'_>, cause: &RootCause, now: Time) -> String {
+    let name = look.paint(Ink::Bad, step.name());
+    let ignored = if cause.ignored { " (its file says to ignore it)" } else { "" };
+    let what = what_happened(step, step.summary(), now);
+    format!("{} {name}  {what}{ignored}", look.mark(step.status()))
+}
+
+fn hints(look: &Look, summary: &Summary, cause: &RootCause, again: Option<String>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut hint = |label: &str, text: &str| {
+        lines.push(format!("  {} {text}", look.paint(Ink::Quiet, &format!("{label:<13}"))));
+    };
+    if let Some(again) = again {
+        hint("run it again", &again);
+    }
+    let ran = summary.step(cause.step).is_some_and(|step| step.attempts() > 0);
+    if ran {
+        let name = summary.plan().name(cause.step);
+        hint("whole log", &format!("windlass logs {} {}", summary.run(), quoted(name)));
+    }
+    if let Some(text) = victims(cause) {
+        hint("because of it", &text);
+    }
+    lines
+}
+
+/// `4 steps did not run`, `2 did not run, 1 was stopped`.
+pub(super) fn victims(cause: &RootCause) -> Option<String> {
+    let (blocked, cancelled) = (cause.blocked as usize, cause.cancelled as usize);
+    match (blocked, cancelled) {
+        (0, 0) => None,
+        (blocked, 0) => Some(format!("{} blocked", counted(blocked, "step", "steps"))),
+        (0, cancelled) => Some(format!("{} cancelled", counted(cancelled, "step", "steps"))),
+        (blocked, cancelled) => {
+            Some(format!("{} blocked, {cancelled} cancelled", counted(blocked, "step", "steps")))
+        }
+    }
+}
+
+fn others(look: &Look, summary: &Summary, named: &[RootCause]) -> String {
+    let shown = named.iter().take(NAMED_MAX).map(|cause| summary.plan().name(cause.step));
+    let mut list = shown.collect::<Vec<&str>>().join(", ");
+    if named.len() > NAMED_MAX {
+        let _ = write!(list, " and {} more", named.len() - NAMED_MAX);
+    }
+    let head =
+        format!("{} failed by themselves too:", counted(named.len(), "other step", "other steps"));
+    format!("{} {list}", look.paint(Ink::Bad, &head))
+}
+
+/// The name as a shell takes it: brackets and blanks of a matrix cell mean something there.
+pub(super) fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
+    }
+}

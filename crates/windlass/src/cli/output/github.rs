@@ -1,0 +1,136 @@
+//! What GitHub Actions shows beside its log: annotations, and the summary page of the job.
+
+use std::fmt::Write as _;
+
+use windlass_core::outcome::RunStatus;
+use windlass_core::summary::{RootCause, Step, Summary};
+use windlass_core::time::Time;
+
+use super::ending::{Logs, tally_text, words};
+use super::failure::{last_lines, victims, what_happened};
+use super::look::Colour;
+use super::span_text::span_text;
+
+/// GitHub shows ten annotations of a kind for a step of its own.
+const ANNOTATIONS_MAX: usize = 10;
+/// Rows of the table on the summary page, which may have a megabyte in all.
+const ROWS_MAX: usize = 200;
+/// Failures whose last lines are on it.
+const FAILURES_MAX: usize = 10;
+
+/// One `::error` line for each step that failed by itself, to be written to standard output as it is.
+pub fn annotations(summary: &Summary, now: Time, logs: &mut dyn Logs) -> Vec<String> {
+    let causes = summary.root_causes();
+    let failing = causes.iter().filter(|cause| !cause.ignored).take(ANNOTATIONS_MAX);
+    let annotate = |cause: &RootCause| {
+        let step = summary.step(cause.step)?;
+        let mut message = what_happened(&step, summary, now);
+        for line in last_lines(summary, cause.step, logs, Colour::Off) {
+            message.push('\n');
+            message.push_str(&line);
+        }
+        let title = property(&format!("{} failed", step.name()));
+        Some(format!("::error title={title}::{}", message_data(&message)))
+    };
+    failing.filter_map(annotate).collect()
+}
+
+/// The page for `$GITHUB_STEP_SUMMARY`.
+pub fn markdown(summary: &Summary, now: Time, logs: &mut dyn Logs) -> String {
+    let sign = match summary.status() {
+        RunStatus::Succeeded => "✅",
+        RunStatus::Failed => "❌",
+        RunStatus::Running | RunStatus::Cancelling | RunStatus::Cancelled => "⚠️",
+    };
+    let pipeline = escape(summary.plan().pipeline());
+    let mut page = format!("### {sign} {pipeline} {}\n\n", summary.status());
+    let wall = span_text(summary.wall(now));
+    let _ = write!(page, "{} in {wall}", tally_text(summary));
+    match summary.interruptions() {
+        0 => {}
+        1 => page.push_str(", interrupted once"),
+        many => {
+            let _ = write!(page, ", interrupted {many} times");
+        }
+    }
+    page.push_str(".\n\n");
+    for cause in summary.root_causes().iter().take(FAILURES_MAX) {
+        push_failure(&mut page, summary, cause, now, logs);
+    }
+    push_table(&mut page, summary, now);
+    page
+}
+
+fn push_failure(
+    page: &mut String,
+    summary: &Summary,
+    cause: &RootCause,
+    now: Time,
+    logs: &mut dyn Logs,
+) {
+    let Some(step) = summary.step(cause.step) else {
+        return;
+    };
+    let what = escape(&what_happened(&step, summary, now));
+    let because = victims(cause).map_or_else(String::new, |text| format!("; {text} because of it"));
+    let _ = write!(page, "**{}** {what}{because}\n\n", escape(step.name()));
+    let lines = last_lines(summary, cause.step, logs, Colour::Off);
+    if !lines.is_empty() {
+        // A fence longer than any in the text cannot be ended by it.
+        let longest = lines.iter().map(|line| backticks(line)).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        let _ = write!(page, "{fence}text\n{}\n{fence}\n\n", lines.join("\n"));
+    }
+}
+
+fn push_table(page: &mut String, summary: &Summary, now: Time) {
+    page.push_str("| step | status | tries | wait | time | worker |\n|---|---|--:|--:|--:|---|\n");
+    for step in summary.steps().take(ROWS_MAX) {
+        page.push_str(&row(&step, now));
+    }
+    let left = (summary.plan().step_count() as usize).saturating_sub(ROWS_MAX);
+    if left > 0 {
+        let _ = write!(page, "\n{left} more steps are not shown.\n");
+    }
+}
+
+fn row(step: &Step<'_>, now: Time) -> String {
+    let name = escape(step.name());
+    let status = words(step.status());
+    let reason = step.reason().filter(|_| step.attempts() == 0);
+    let status = reason.map_or(status.clone(), |why| format!("{status}: {}", escape(&why)));
+    let Some(last) = step.last_try() else {
+        return format!("| {name} | {status} | | | | |\n");
+    };
+    let (wait, time) = (span_text(step.wait(now)), span_text(step.time(now)));
+    let worker = escape(last.worker);
+    format!("| {name} | {status} | {} | {wait} | {time} | {worker} |\n", step.handouts())
+}
+
+fn backticks(line: &str) -> usize {
+    line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// Text that Markdown takes as it is.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => escaped.push(' '),
+            '<' => escaped.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// The text of a command: it ends at the line's end, so that is written otherwise.
+fn message_data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a command, which ends at a comma or colon too.
+fn property(text: &str) -> String {
+    message_data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,160 @@
+//! The table of a run's steps.
+
+use std::collections::BTreeMap;
+
+use windlass_core::outcome::StepStatus;
+use windlass_core::summary::{Step, Summary};
+use windlass_core::time::{Span, Time};
+
+use super::ending::words;
+use super::ink::Ink;
+use super::look::Look;
+use super::span_text::span_text;
+use super::table::{Align, Table};
+
+/// Up to so many rows everything is shown: it fits a screen.
+const ROWS_MAX: usize = 30;
+/// Cells of a matrix that went alike are one row from this many on.
+const CELLS_MIN: usize = 6;
+/// Of more steps than fit, the slowest that are shown.
+const SLOWEST: usize = 5;
+/// Of more steps than fit, the others that are shown because something happened to them.
+const NOTABLE_MAX: usize = 15;
+/// Below this width wait and worker give way.
+const WIDE: usize = 60;
+
+/// Every step, or of many those that say something and how many others there are. A run of one step needs no table.
+pub(super) fn steps_table(look: &Look, summary: &Summary, now: Time) -> Vec<String> {
+    if summary.plan().step_count() < 2 {
+        return Vec::new();
+    }
+    let rows = rows(summary);
+    let few = rows.len() <= ROWS_MAX;
+    let shown = if few { rows } else { notable(summary, now) };
+    let steps: usize = shown.iter().map(|row| row.steps.len()).sum();
+    let head = [
+        ("step", Align::Left),
+        ("status", Align::Left),
+        ("tries", Align::Right),
+        ("wait", Align::Right),
+        ("time", Align::Right),
+        ("worker", Align::Left),
+    ];
+    let mut table = Table::new(head);
+    for row in &shown {
+        table.row(cells(look, row, now));
+    }
+    let mut lines = table.lines(look);
+    let left = summary.plan().step_count() as usize - steps;
+    if left > 0 {
+        let text = format!("{} {left} more: windlass show {}", look.ellipsis(), summary.run());
+        lines.push(look.paint(Ink::Quiet, &text));
+    }
+    lines
+}
+
+/// One step, or cells of a matrix that went alike.
+struct Row<'a> {
+    name: String,
+    steps: Vec<Step<'a>>,
+}
+
+/// All rows, in the order of the plan; stops when there are more than fit.
+fn rows(summary: &Summary) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut grouped: BTreeMap<(&str, StepStatus), usize> = BTreeMap::new();
+    let alike = alike(summary);
+    for step in summary.steps() {
+        let key = (family(step.name()), step.status());
+        let many = step.handouts() <= 1 && alike.get(&key).is_some_and(|count| *count >= CELLS_MIN);
+        if let Some(row) = grouped.get(&key).filter(|_| many) {
+            rows[*row].steps.push(step);
+            continue;
+        }
+        let name =
+            if many { format!("{}[{} cells]", key.0, alike[&key]) } else { step.name().into() };
+        if many {
+            grouped.insert(key, rows.len());
+        }
+        rows.push(Row { name, steps: vec![step] });
+        if rows.len() > ROWS_MAX {
+            break;
+        }
+    }
+    rows
+}
+
+/// How many cells of each matrix ended alike, without another try.
+fn alike(summary: &Summary) -> BTreeMap<(&str, StepStatus), usize> {
+    let mut alike = BTreeMap::new();
+    let cells = summary.steps().filter(|step| step.name().ends_with(']') && step.handouts() <= 1);
+    for step in cells {
+        *alike.entry((family(step.name()), step.status())).or_default() += 1;
+    }
+    alike
+}
+
+fn family(name: &str) -> &str {
+    name.split('[').next().unwrap_or(name)
+}
+
+/// What failed by itself, was tried again or skipped for want of a worker; then the slowest.
+fn notable(summary: &Summary, now: Time) -> Vec<Row<'_>> {
+    let failed =
+        |step: &Step<'_>| matches!(step.status(), StepStatus::Failed | StepStatus::TimedOut);
+    let noted = |step: &Step<'_>| failed(step) || step.handouts() > 1 || step.is_unplaceable();
+    let mut shown: Vec<Step<'_>> = summary.steps().filter(noted).take(NOTABLE_MAX).collect();
+    let mut slowest: Vec<(Span, Step<'_>)> =
+        summary.steps().filter(|step| !noted(step)).map(|step| (step.time(now), step)).collect();
+    slowest.sort_by_key(|(time, step)| (std::cmp::Reverse(*time), step.ix()));
+    shown.extend(slowest.into_iter().take(SLOWEST).map(|(_, step)| step));
+    shown.sort_by_key(|step| (!failed(step), step.ix()));
+    shown.into_iter().map(|step| Row { name: step.name().to_owned(), steps: vec![step] }).collect()
+}
+
+fn cells(look: &Look, row: &Row<'_>, now: Time) -> Vec<String> {
+    let first = &row.steps[0];
+    let status = first.status();
+    // Good is said by the sign: a column of green words would hide the red one.
+    let ink = match super::marks::ink_of(status) {
+        Ink::Good => Ink::Quiet,
+        other => other,
+    };
+    let ran = first.attempts() > 0;
+    let longest = |spans: &mut dyn Iterator<Item = Span>| spans.max().unwrap_or(Span::ZERO);
+    let wait = longest(&mut row.steps.iter().map(|step| step.wait(now)));
+    let time = longest(&mut row.steps.iter().map(|step| step.time(now)));
+    let quiet = |text: String| look.paint(Ink::Quiet, &text);
+    let time = if ran { span_text(time) } else { String::new() };
+    let wait = if ran && wait > Span::ZERO { quiet(span_text(wait)) } else { String::new() };
+    let tries = if ran { tries(look, row) } else { String::new() };
+    let wide = look.width >= WIDE;
+    vec![
+        row.name.clone(),
+        format!("{} {}", look.mark(status), look.paint(ink, &words(status))),
+        tries,
+        if wide { wait } else { String::new() },
+        time,
+        if wide { quiet(worker(row)) } else { String::new() },
+    ]
+}
+
+/// More than one is worth a look.
+fn tries(look: &Look, row: &Row<'_>) -> String {
+    match row.steps.iter().map(Step::handouts).max().unwrap_or(0) {
+        1 => look.paint(Ink::Quiet, "1"),
+        more => look.paint(Ink::Warn, &more.to_string()),
+    }
+}
+
+fn worker(row: &Row<'_>) -> String {
+    let mut names: Vec<&str> =
+        row.steps.iter().filter_map(Step::last_try).map(|last| last.worker).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        many => format!("{} workers", many.len()),
+    }
+}

@@ -1,0 +1,65 @@
+//! The film in real time, to be looked at: `cargo test -p windlass --lib demo -- --ignored --nocapture`.
+//!
+//! `WINDLASS_DEMO=stream|group|failures|none` chooses the mode, `panic` ends it early and badly; `t` tells what runs.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use windlass_core::time::{Span, Time};
+
+use super::film::{START, film, show};
+use crate::cli::output::{Keys, Look, OutputMode, Terminal, ending, moment};
+use crate::logs::LogId;
+
+#[expect(clippy::disallowed_methods, reason = "somebody looks at it")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[expect(clippy::disallowed_methods, reason = "somebody looks at it")]
+fn clock() -> impl Fn() -> Time {
+    let began = Instant::now();
+    move || START + Span::millis(u64::try_from(began.elapsed().as_millis()).unwrap())
+}
+
+#[test]
+#[ignore = "takes 16 s and is to be looked at in a terminal"]
+#[expect(clippy::disallowed_methods, reason = "somebody looks at it")]
+fn demo() {
+    let film = film();
+    let width = Terminal::size().columns;
+    let look = Look::detect(&variable, std::io::stderr().is_terminal(), Some(width));
+    let mode = match variable("WINDLASS_DEMO").as_deref() {
+        Some("stream") => OutputMode::Stream,
+        Some("group") => OutputMode::Group,
+        Some("none") => OutputMode::None,
+        Some("failures") => OutputMode::Failures,
+        _ => OutputMode::default_for(&look, 4),
+    };
+    let mut screen = film.screen(look, mode);
+    let mut terminal = Terminal::new(look.manner);
+    let keys = Keys::listen();
+    let now = clock();
+    for (at, take) in &film.takes {
+        while now() < *at {
+            terminal.draw(&mut screen, now()).unwrap();
+            match &keys {
+                Some(keys) if keys.next(Span::millis(20)) == Some(b't') => {
+                    let text = moment(screen.look(), screen.summary(), now(), &[]);
+                    screen.insert(&text.join("\n"));
+                }
+                Some(_) => {}
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+        let early = variable("WINDLASS_DEMO").is_some_and(|mode| mode == "panic");
+        assert!(!early || *at < START + Span::secs(2), "the terminal is as it was");
+        show(&mut screen, *at, take);
+    }
+    screen.close(now());
+    let mut logs = |log: LogId, _: usize| film.log(log);
+    let again = |step: &str| Some(format!("windlass run ship.yml {step}"));
+    let text = ending(screen.look(), screen.summary(), now(), &mut logs, &again);
+    screen.insert(&text.join("\n"));
+    terminal.draw_now(&mut screen, now()).unwrap();
+}

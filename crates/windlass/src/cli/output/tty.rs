@@ -1,0 +1,107 @@
+//! What the operating system knows about the terminal. The only file here that differs between systems.
+
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Characters in a row.
+    pub columns: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+/// What is assumed where nobody says.
+pub(super) const SIZE_DEFAULT: Size = Size { columns: 80, rows: 24 };
+
+#[cfg(unix)]
+pub(super) use unix::{Modes, next_key, size};
+
+#[cfg(unix)]
+mod unix {
+    use std::io;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::termios::{
+        LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize,
+        tcsetattr,
+    };
+
+    use super::Size;
+
+    /// The size of the terminal at standard error.
+    pub(in super::super) fn size() -> Option<Size> {
+        let size = tcgetwinsize(io::stderr()).ok()?;
+        let known = size.ws_col > 0 && size.ws_row > 0;
+        known.then(|| Size { columns: size.ws_col.into(), rows: size.ws_row.into() })
+    }
+
+    /// How the terminal at standard input was set.
+    #[derive(Clone, Debug)]
+    pub(in super::super) struct Modes(Termios);
+
+    impl Modes {
+        /// Has keys come one by one and unseen. Ctrl-C and its like stay signals, and lines end as before. `None` where
+        /// there is no terminal, or it is somebody else's now: a job in the background would be stopped for it.
+        pub(in super::super) fn quiet() -> Option<Self> {
+            let stdin = io::stdin();
+            let foreground = tcgetpgrp(&stdin).ok()? == rustix::process::getpgrp();
+            let before = tcgetattr(&stdin).ok().filter(|_| foreground)?;
+            let mut quiet = before.clone();
+            quiet.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+            quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
+            quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+            tcsetattr(&stdin, OptionalActions::Now, &quiet).ok()?;
+            Some(Self(before))
+        }
+
+        pub(in super::super) fn restore(&self) {
+            // Nobody is left to tell if it fails.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+        }
+    }
+
+    /// The next key, if one comes within so many milliseconds.
+    pub(in super::super) fn next_key(stdin: &io::Stdin, wait_ms: u64) -> Option<u8> {
+        let wait = Timespec {
+            tv_sec: i64::try_from(wait_ms / 1000).ok()?,
+            tv_nsec: i64::try_from(wait_ms % 1000 * 1_000_000).ok()?,
+        };
+        let mut asked = [PollFd::new(stdin, PollFlags::IN)];
+        let ready = poll(&mut asked, Some(&wait)).ok()?;
+        let mut key = [0];
+        if ready > 0 && rustix::io::read(stdin, &mut key) == Ok(1) {
+            return Some(key[0]);
+        }
+        // A terminal that is gone is always ready, and has nothing: who asks again and again must not do so in circles.
+        if ready > 0 {
+            let _ = poll(&mut [], Some(&wait));
+        }
+        None
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) use elsewhere::{Modes, next_key, size};
+
+#[cfg(not(unix))]
+mod elsewhere {
+    use super::Size;
+
+    pub(in super::super) fn size() -> Option<Size> {
+        None
+    }
+
+    #[derive(Clone, Debug)]
+    pub(in super::super) struct Modes;
+
+    impl Modes {
+        pub(in super::super) fn quiet() -> Option<Self> {
+            None
+        }
+
+        pub(in super::super) fn restore(&self) {}
+    }
+
+    pub(in super::super) fn next_key(_stdin: &std::io::Stdin, _wait_ms: u64) -> Option<u8> {
+        None
+    }
+}

@@ -1,0 +1,86 @@
+//! How many columns text takes, and how to make it take a given number.
+//!
+//! Text may carry colours: their escape sequences take no column and are never cut in two.
+
+use unicode_width::UnicodeWidthChar as _;
+
+use super::look::Look;
+
+const RESET: &str = "\x1b[0m";
+
+/// Columns that a text takes on a terminal.
+pub fn columns(text: &str) -> usize {
+    pieces(text).map(|(_, width)| width).sum()
+}
+
+/// The text in at most so many columns, with a sign where it was cut.
+pub fn fit(look: &Look, text: &str, max: usize) -> String {
+    if columns(text) <= max {
+        return text.to_owned();
+    }
+    let sign = look.ellipsis();
+    let room = max.saturating_sub(columns(sign));
+    let (mut cut, mut taken) = (String::new(), 0);
+    for (piece, width) in pieces(text) {
+        taken += width;
+        if taken > room {
+            break;
+        }
+        cut.push_str(piece);
+    }
+    if cut.contains('\x1b') {
+        cut.push_str(RESET);
+    }
+    if max >= columns(sign) {
+        cut.push_str(sign);
+    }
+    cut
+}
+
+/// The text with blanks behind it, in at least so many columns.
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// The text with blanks before it, in at least so many columns.
+pub(super) fn pad_left(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// Characters and colours, each with its width.
+fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let (length, width) = match colour_length(rest) {
+            Some(length) => (length, 0),
+            None => (first.len_utf8(), first.width().unwrap_or(0)),
+        };
+        let (piece, behind) = rest.split_at(length);
+        rest = behind;
+        Some((piece, width))
+    })
+}
+
+/// The length of the colour that the text begins with.
+fn colour_length(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("\x1b[")?;
+    let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':')?;
+    inner[end..].starts_with('m').then_some(end + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_take_no_column_and_wide_characters_take_two() {
+        assert_eq!(columns("\x1b[31mred\x1b[0m"), 3);
+        assert_eq!(columns("測試"), 4);
+        assert_eq!(fit(&Look::PLAIN, "測試測試", 5), "測試…");
+        assert_eq!(fit(&Look::PLAIN, "\x1b[31mabcdef\x1b[0m", 4), "\x1b[31mabc\x1b[0m…");
+        assert_eq!(fit(&Look::PLAIN, "abc", 3), "abc");
+        assert_eq!(fit(&Look::PLAIN, "abc", 0), "");
+        assert_eq!(pad("測", 4), "測  ");
+    }
+}

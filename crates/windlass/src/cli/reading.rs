@@ -1,0 +1,89 @@
+//! What commands that read runs have in common: finding the store, and the run that a person means.
+
+use std::path::{Path, PathBuf};
+
+use tokio::runtime::Runtime;
+use windlass_core::id::RunId;
+use windlass_core::summary::Summary;
+
+use super::context::Context;
+use super::error::CliError;
+use super::project::STORE;
+use crate::local::{FindError, Records, Stores};
+
+/// Where runs are kept.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// Where runs are kept: a folder
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+}
+
+/// A store that is read, beside whoever writes to it.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) runtime: Runtime,
+    pub(crate) stores: Stores,
+    pub(crate) records: Records,
+    pub(crate) folder: PathBuf,
+}
+
+impl Reading {
+    /// Opens the store that was named, or the one of the project that one stands in.
+    pub(crate) fn open(args: &StoreArgs, context: &Context) -> Result<Self, CliError> {
+        let folder = folder(args, context)?;
+        let stores = Stores::read(&folder)?;
+        let runtime = runtime()?;
+        let records = runtime.block_on(Records::read(stores.clone()))?;
+        Ok(Self { runtime, stores, records, folder })
+    }
+
+    /// The run that a person means.
+    pub(crate) fn find(&self, text: &str) -> Result<RunId, CliError> {
+        self.runtime.block_on(self.records.find(text)).map_err(|error| match error {
+            FindError::Store(error) => error.into(),
+            other => CliError::usage(other.to_string()),
+        })
+    }
+
+    /// What became of the run that a person means.
+    pub(crate) fn summary(&self, text: &str) -> Result<Summary, CliError> {
+        let run = self.find(text)?;
+        let summary = self.runtime.block_on(self.records.summary(run))?;
+        summary.ok_or_else(|| CliError::usage(format!("there is no run {run} any more")))
+    }
+}
+
+/// A runtime for a command that waits for a store or a socket.
+pub(crate) fn runtime() -> Result<Runtime, CliError> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.map_err(|error| CliError::unreachable(format!("no threads: {error}")))
+}
+
+/// The folder of the store.
+pub(crate) fn folder(args: &StoreArgs, context: &Context) -> Result<PathBuf, CliError> {
+    if let Some(store) = &args.store {
+        return Ok(store.trim_start_matches("sqlite:").into());
+    }
+    let kept = |folder: &&Path| folder.join(STORE).is_dir();
+    let found = context.folder.ancestors().find(kept).map(|folder| folder.join(STORE));
+    found.ok_or_else(|| {
+        let what = format!("no runs are kept in {} or above it", context.folder.display());
+        CliError::usage(what).hint("`windlass run` makes one; `--store` names another place")
+    })
+}
+
+/// The step of a run that a person means.
+pub(crate) fn step(summary: &Summary, name: &str) -> Result<windlass_core::id::StepIx, CliError> {
+    let plan = summary.plan();
+    plan.find(name).ok_or_else(|| {
+        let names = plan.nodes().map(|node| plan.name(node));
+        let hint = windlass_core::spec::nearest(name, names);
+        let error = CliError::usage(format!("run {} has no step `{name}`", summary.run()));
+        match hint {
+            Some(hint) => error.hint(format!("did you mean `{hint}`?")),
+            None => error.hint(format!("`windlass show {}` lists its steps", summary.run())),
+        }
+    })
+}

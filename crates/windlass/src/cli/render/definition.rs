@@ -1,0 +1,253 @@
+//! The pipeline after expansion: every step with its defaults and params in place, as a file that makes the same plan.
+
+use serde_json::Value;
+use windlass_core::expand::Expanded;
+use windlass_core::expr::{Expression, Scope, Template};
+use windlass_core::plan::{Condition, LockOrder, OnLostContact, Pin, RetryOn};
+use windlass_core::spec::{
+    Action, Asked, Late, LockRef, NeedRef, Nodes, Param, ParamKind, Pipeline, Retry, Setting,
+    Settings, Spanned, Step, Text, Variable,
+};
+
+use super::matrix::matrix;
+use super::tree::Tree;
+
+/// The document. It has no `defaults` and no `env` of its own: every step has its own.
+pub(crate) fn definition(pipeline: &Pipeline, expanded: &Expanded) -> Tree {
+    let known = Known::new(expanded);
+    let mut map = Entries::default();
+    map.put("name", Tree::text(expanded.plan.pipeline()));
+    map.some("about", pipeline.about.as_ref().map(Tree::text));
+    map.some("timeout", expanded.timeout.map(|span| Tree::text(span.to_string())));
+    map.filled("params", pipeline.params.iter().map(|param| named_param(param, expanded)));
+    map.filled(
+        "locks",
+        pipeline.locks.iter().map(|(name, slots)| (name.value.clone(), known.number(slots))),
+    );
+    let steps = pipeline.steps.iter().map(|step| {
+        let written = written(&known, pipeline, step);
+        (step.name.value.clone(), written)
+    });
+    map.put("steps", Tree::Map(steps.collect()));
+    Tree::Map(map.0)
+}
+
+fn written(known: &Known, pipeline: &Pipeline, step: &Step) -> Tree {
+    let (own, defaults) = (&step.settings, &pipeline.defaults);
+    let mut map = Entries::default();
+    map.some("about", step.about.as_ref().map(Tree::text));
+    map.some("needs", some_list(step.needs.iter().map(need)));
+    map.some("if", step.condition.as_ref().map(condition));
+    map.some("matrix", step.matrix.as_ref().map(|of| matrix(known, of)));
+    map.some("lock", some_list(step.locks.iter().map(|lock| lock_use(known, lock))));
+    map.some("pin", (step.pin == Pin::Leader).then(|| Tree::text("leader")));
+    map.some("per_worker", step.per_worker.as_ref().map(|count| known.number(count)));
+    map.filled("env", env(known, [&pipeline.env, &defaults.env, &own.env]));
+    settings(known, &mut map, own, defaults);
+    map.some("outputs", names(Some(&step.outputs)));
+    match &step.action {
+        Action::Script { written, .. } | Action::Exec { written, .. } => {
+            map.put("run", Tree::text(&*written.value));
+        }
+        Action::Noop => map.put("call", Tree::text("noop")),
+        Action::Unavailable(key) => map.put(key, Tree::Map(Vec::new())),
+    }
+    Tree::Map(map.0)
+}
+
+/// What a step has of its own, or by default.
+fn settings(known: &Known, map: &mut Entries, own: &Settings, defaults: &Settings) {
+    macro_rules! of {
+        ($field:ident) => {
+            own.$field.as_ref().or(defaults.$field.as_ref())
+        };
+    }
+    let span = |setting: Option<&Setting<_>>| setting.map(|setting| known.setting(setting));
+    let flag = |flag: Option<&bool>| flag.map(Tree::bare);
+    map.some("secrets", names(of!(secrets)));
+    map.some("tags", names(of!(tags)));
+    map.some("shell", of!(shell).map(|shell| Tree::text(&*shell.value)));
+    map.some("dir", of!(dir).map(|dir| known.text(dir)));
+    map.some("timeout", span(of!(timeout)));
+    map.some("retry", of!(retry).map(|of| retry(known, of)));
+    let requires = of!(requires).into_iter().flatten();
+    map.some("requires", some_list(requires.map(|clause| known.setting(clause))));
+    map.some("priority", of!(priority).map(|priority| known.number(priority)));
+    map.some("ignore_failure", flag(of!(ignore_failure)));
+    map.some("idempotent", flag(of!(idempotent)));
+    let lost_contact = of!(on_lost_contact).map(|what| match what {
+        OnLostContact::Continue => "continue",
+        OnLostContact::Stop => "stop",
+    });
+    map.some("on_lost_contact", lost_contact.map(Tree::text));
+    map.some("wait_for_worker", span(of!(wait_for_worker)));
+    map.some("wait_for_lock", span(of!(wait_for_lock)));
+    map.some("kill_grace", span(of!(kill_grace)));
+    map.some("nodes", of!(nodes).map(|of| nodes(known, of)));
+}
+
+/// Keys and values in the order in which they are put.
+#[derive(Default)]
+pub(super) struct Entries(pub(super) Vec<(String, Tree)>);
+
+impl Entries {
+    pub(super) fn put(&mut self, key: &str, value: Tree) {
+        self.0.push((key.to_owned(), value));
+    }
+
+    pub(super) fn some(&mut self, key: &str, value: Option<Tree>) {
+        self.0.extend(value.map(|value| (key.to_owned(), value)));
+    }
+
+    fn filled(&mut self, key: &str, entries: impl IntoIterator<Item = (String, Tree)>) {
+        let entries: Vec<(String, Tree)> = entries.into_iter().collect();
+        if !entries.is_empty() {
+            self.put(key, Tree::Map(entries));
+        }
+    }
+}
+
+/// The params of a plan, to be put where they are read.
+pub(super) struct Known(Scope);
+
+impl Known {
+    fn new(expanded: &Expanded) -> Self {
+        let params = expanded.params.clone().into_iter().collect();
+        Self(Scope::default().with("params", Value::Object(params)))
+    }
+
+    /// The template with the params in place. One that cannot be rendered was refused when the plan was made.
+    pub(super) fn fold(&self, template: &Template) -> String {
+        template.partially(&self.0, &["params"]).as_ref().unwrap_or(template).to_string()
+    }
+
+    pub(super) fn text(&self, text: &Text) -> Tree {
+        Tree::Text(self.fold(&text.template))
+    }
+
+    fn setting<T: ToString>(&self, setting: &Setting<T>) -> Tree {
+        match &setting.value {
+            Late::Known(value) => Tree::Text(value.to_string()),
+            Late::Later(text) => self.text(text),
+        }
+    }
+
+    /// A number stays one, unless a cell decides on it.
+    fn number<T: ToString>(&self, setting: &Setting<T>) -> Tree {
+        match &setting.value {
+            Late::Known(value) => Tree::bare(value),
+            Late::Later(text) => {
+                let folded = self.fold(&text.template);
+                if folded.parse::<i64>().is_ok() { Tree::Bare(folded) } else { Tree::Text(folded) }
+            }
+        }
+    }
+}
+
+fn named_param(param: &Param, expanded: &Expanded) -> (String, Tree) {
+    let mut map = Entries::default();
+    map.some("about", param.about.as_ref().map(Tree::text));
+    let kind = match param.kind {
+        ParamKind::String => "string",
+        ParamKind::Number => "number",
+        ParamKind::Boolean => "boolean",
+    };
+    map.put("type", Tree::text(kind));
+    let choices = param.choices.iter().map(|choice| Tree::text(&*choice.value));
+    map.some("choose", (!param.choices.is_empty()).then(|| Tree::List(choices.collect())));
+    match expanded.params.get(&param.name.value) {
+        None | Some(Value::Null) => map.put("required", Tree::bare(&false)),
+        Some(Value::String(text)) => map.put("default", Tree::text(&**text)),
+        Some(other) => map.put("default", Tree::bare(other)),
+    }
+    (param.name.value.clone(), Tree::Map(map.0))
+}
+
+fn some_list(items: impl Iterator<Item = Tree>) -> Option<Tree> {
+    let items: Vec<Tree> = items.collect();
+    (!items.is_empty()).then(|| Tree::one_or_list(items))
+}
+
+fn names(list: Option<&Vec<Spanned<String>>>) -> Option<Tree> {
+    some_list(list.into_iter().flatten().map(|name| Tree::text(&*name.value)))
+}
+
+fn need(need: &NeedRef) -> Tree {
+    let step = Tree::text(&*need.step.value);
+    if !need.optional {
+        return step;
+    }
+    Tree::Map(vec![("step".into(), step), ("optional".into(), Tree::bare(&true))])
+}
+
+/// The status first, if it is not the usual one, then what is asked of values.
+fn condition(asked: &Asked) -> Tree {
+    let status = match asked.condition.status {
+        Condition::Success => None,
+        Condition::Failure => Some("failure()"),
+        Condition::Always => Some("always()"),
+    };
+    let value = asked.condition.value.as_ref().map(Expression::text);
+    Tree::text(match (status, value) {
+        (None, None) => "success()".to_owned(),
+        (Some(status), None) => status.to_owned(),
+        (None, Some(value)) => value.to_owned(),
+        (Some(status), Some(value)) => format!("{status} and {value}"),
+    })
+}
+
+fn lock_use(known: &Known, lock: &LockRef) -> Tree {
+    let order = match lock.order {
+        LockOrder::Fifo => return known.text(&lock.name),
+        LockOrder::NewestFirst => "newest-first",
+        LockOrder::CancelOlder => "cancel-older",
+    };
+    let name = known.text(&lock.name);
+    Tree::Map(vec![("name".into(), name), ("order".into(), Tree::text(order))])
+}
+
+fn nodes(known: &Known, nodes: &Nodes) -> Tree {
+    let mut map = Entries::default();
+    map.some("allow", some_list(nodes.allow.iter().map(|name| known.text(name))));
+    map.some("deny", some_list(nodes.deny.iter().map(|name| known.text(name))));
+    Tree::Map(map.0)
+}
+
+fn retry(known: &Known, retry: &Retry) -> Tree {
+    let mut map = Entries::default();
+    map.some("times", retry.times.as_ref().map(|times| known.number(times)));
+    let wait = retry.wait.map(|(min, max)| {
+        Tree::text(if min == max { min.to_string() } else { format!("{min}..{max}") })
+    });
+    map.some("wait", wait);
+    map.some("on", some_list(retry.on.iter().map(|on| Tree::text(retry_on(*on)))));
+    map.some("elsewhere", retry.elsewhere.then(|| Tree::bare(&true)));
+    map.some("lost", retry.lost.as_ref().map(Tree::bare));
+    match <[_; 1]>::try_from(map.0) {
+        Ok([(key, times)]) if key == "times" => times,
+        Ok(only) => Tree::Map(only.into()),
+        Err(all) => Tree::Map(all),
+    }
+}
+
+/// As `retry.on` has it.
+pub(super) fn retry_on(on: RetryOn) -> String {
+    match on {
+        RetryOn::Exit(code) => format!("exit-{code}"),
+        RetryOn::Failed => "failed".to_owned(),
+        RetryOn::TimedOut => "timed_out".to_owned(),
+    }
+}
+
+/// Variables of the pipeline, the defaults and the step; the later ones win, in the place of the first.
+fn env(known: &Known, layers: [&[Variable]; 3]) -> Vec<(String, Tree)> {
+    let mut env: Vec<(String, Tree)> = Vec::new();
+    for variable in layers.into_iter().flatten() {
+        let value = known.text(&variable.value);
+        match env.iter_mut().find(|(name, _)| *name == variable.name.value) {
+            Some((_, earlier)) => *earlier = value,
+            None => env.push((variable.name.value.clone(), value)),
+        }
+    }
+    env
+}

@@ -1,0 +1,117 @@
+//! What is drawn, whatever it is drawn as.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_core::expand::{Expanded, ExpandedStep};
+use windlass_core::id::StepIx;
+use windlass_core::plan::{Condition, When};
+use windlass_core::spec::Pipeline;
+
+use super::{dot, mermaid, svg, text};
+use crate::cli::output::Look;
+
+/// What a pipeline is drawn as.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// A tree for the terminal
+    Text,
+    /// For Graphviz
+    Dot,
+    /// For Markdown that renders Mermaid
+    Mermaid,
+    /// A picture, light or dark as the reader's screen is
+    Svg,
+}
+
+/// Steps and what they need.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    /// The name of the pipeline.
+    pub(super) name: String,
+    /// The steps, as in the file.
+    pub(super) nodes: Vec<Node>,
+}
+
+/// One step.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) about: Option<String>,
+    /// How many cells it has, if it has a matrix.
+    pub(super) cells: Option<usize>,
+    /// The locks that it, or a cell of it, takes.
+    pub(super) locks: Vec<String>,
+    /// Whether something decides if it runs.
+    pub(super) conditional: bool,
+    pub(super) needs: Vec<Need>,
+}
+
+/// An edge to what a step needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    pub(super) node: usize,
+    pub(super) optional: bool,
+}
+
+impl Graph {
+    /// The graph of the file's steps.
+    pub(crate) fn new(pipeline: &Pipeline, expanded: &Expanded) -> Self {
+        let steps = expanded.steps.iter().zip(&pipeline.steps);
+        let index: BTreeMap<&str, usize> =
+            expanded.steps.iter().enumerate().map(|(at, step)| (&*step.name, at)).collect();
+        let node = |(step, written): (&ExpandedStep, &windlass_core::spec::Step)| {
+            let needs = written.needs.iter().filter_map(|need| {
+                let node = *index.get(&*need.step.value)?;
+                Some(Need { node, optional: need.optional })
+            });
+            Node { needs: needs.collect(), ..Node::new(expanded, step) }
+        };
+        Self { name: expanded.plan.pipeline().to_owned(), nodes: steps.map(node).collect() }
+    }
+
+    /// The drawing.
+    pub(crate) fn draw(&self, format: Format, look: &Look) -> String {
+        match format {
+            Format::Text => text::draw(self, look),
+            Format::Dot => dot::draw(self),
+            Format::Mermaid => mermaid::draw(self),
+            Format::Svg => svg::draw(self),
+        }
+    }
+
+    /// The needs of each node, by number.
+    pub(super) fn needs(&self) -> Vec<Vec<usize>> {
+        let needs = |node: &Node| node.needs.iter().map(|need| need.node).collect();
+        self.nodes.iter().map(needs).collect()
+    }
+}
+
+impl Node {
+    fn new(expanded: &Expanded, step: &ExpandedStep) -> Self {
+        let plan = &expanded.plan;
+        let numbers: BTreeSet<u32> =
+            step.cells.clone().filter_map(|cell| plan.spec_index(StepIx(cell))).collect();
+        let specs: Vec<_> =
+            numbers.into_iter().filter_map(|at| plan.specs().get(at as usize)).collect();
+        let locks: BTreeSet<&str> =
+            specs.iter().flat_map(|spec| &spec.locks).map(|lock| &*lock.name).collect();
+        Self {
+            name: step.name.clone(),
+            about: step.about.clone(),
+            cells: plan.is_join(step.node).then_some(step.cells.len()),
+            locks: locks.into_iter().map(str::to_owned).collect(),
+            conditional: specs
+                .iter()
+                .any(|spec| spec.when != When::Holds || spec.condition == Condition::Failure),
+            needs: Vec::new(),
+        }
+    }
+
+    /// `test ×3`
+    pub(super) fn label(&self) -> String {
+        match self.cells {
+            Some(cells) => format!("{} ×{cells}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}

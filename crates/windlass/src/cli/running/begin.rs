@@ -1,0 +1,238 @@
+//! Opens the stores, starts the station, submits or resumes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_core::engine::{Answer, CancelLevel, Event, Request, Submit, Warning};
+use windlass_core::id::RunId;
+use windlass_core::summary::Summary;
+use windlass_core::time::Time;
+
+use super::order::{Order, What};
+use super::watch::{Watch, Watched};
+use crate::cli::environment;
+use crate::cli::error::CliError;
+use crate::cli::output::{self, Ink};
+use crate::controller::NodeError;
+use crate::local::{Crew, Records, Socket, Station, StationError, Stores, Tee, system_now};
+use crate::shutdown::ShutdownSender;
+use crate::worker::executors::{Builtin, Place};
+use crate::worker::guard::Guard;
+
+/// Does what was asked for, and returns the exit code.
+pub(crate) fn run(order: Order) -> Result<u8, CliError> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::unreachable(format!("no threads: {error}")))?;
+    runtime.block_on(begin(order))
+}
+
+async fn begin(order: Order) -> Result<u8, CliError> {
+    let stores = match &order.store {
+        Some(folder) => Stores::open(folder)?,
+        None => Stores::in_memory(),
+    };
+    for warning in &stores.warnings {
+        output::talk(&format!("{} {warning}", order.look.paint(Ink::Warn, "warning:")));
+    }
+    let (tee, printed) = Tee::new(Arc::clone(&stores.logs));
+    let station = start(&order, &stores, Arc::new(tee)).await?;
+    let (sockets, ends) = ShutdownSender::new();
+    let socket = order.store.as_deref().and_then(|folder| {
+        // A run that nobody else can talk to is still a run.
+        Socket::bind(folder, station.handle().clone()).ok()
+    });
+    let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
+    let done = match submit(&order, &stores, &station).await {
+        Ok(Begun::Watch(watched)) => {
+            Watch { order: &order, stores: &stores, station, printed, watched: *watched }
+                .run()
+                .await
+        }
+        Ok(Begun::Over(code)) => station.shut_down().await.map(|()| code).map_err(Into::into),
+        Err(error) => Err(error),
+    };
+    sockets.shut_down();
+    if let Some(socket) = socket {
+        drop(socket.await);
+    }
+    done
+}
+
+async fn start(order: &Order, stores: &Stores, logs: Arc<Tee>) -> Result<Station, CliError> {
+    let guard = Guard::start().await.map_err(|error| {
+        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
+    })?;
+    let name = environment::host_name();
+    let place = Place {
+        root: order.root.clone(),
+        scratch: scratch(order.store.as_deref())?,
+        worker: name.clone(),
+        environment: environment::all(),
+    };
+    let executor = Arc::new(Builtin::new(place, guard, logs));
+    let crew = Crew { name, slots: order.slots, labels: order.labels.clone(), executor };
+    Ok(Station::start(stores, crew).await?)
+}
+
+/// A folder for what steps write for windlass.
+fn scratch(store: Option<&Path>) -> Result<PathBuf, CliError> {
+    let folder = match store {
+        Some(store) => store.join("scratch"),
+        None => std::env::temp_dir().join(format!("windlass-{}", std::process::id())),
+    };
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        CliError::unreachable(format!("{} cannot be made: {error}", folder.display()))
+    })?;
+    folder.canonicalize().map_err(|error| {
+        CliError::unreachable(format!("{} cannot be found: {error}", folder.display()))
+    })
+}
+
+/// What comes next.
+enum Begun {
+    Watch(Box<Watched>),
+    /// There was nothing to do.
+    Over(u8),
+}
+
+async fn submit(order: &Order, stores: &Stores, station: &Station) -> Result<Begun, CliError> {
+    match &order.what {
+        What::New { plan, options, reused } => {
+            abandon(order, station).await?;
+            let from = station.handle().views().look(|view| view.position);
+            let now = system_now();
+            let run = RunId::new(now.as_millis(), chance());
+            let submit =
+                Submit { run, plan: Arc::clone(plan), options: *options, reused: reused.clone() };
+            let answer = station.handle().ask(Request::Submit(submit)).await;
+            match answer.map_err(|_| CliError::unreachable("the leader has ended"))? {
+                Answer::Submitted { warnings } => tell_warnings(order, &warnings),
+                Answer::Denied(denial) => return Err(CliError::unreachable(denial.to_string())),
+                other => unreachable!("a submission is taken or denied, not {other:?}"),
+            }
+            let mut summary = submitted(now, run, &order.what);
+            know(&mut summary, station);
+            Ok(Begun::Watch(Box::new(Watched { run, summary, from })))
+        }
+        What::Resume { run, plan } => {
+            let records = Records::read(stores.clone()).await?;
+            match unfinished(&records, *run, plan.pipeline()) {
+                Some(summary) => {
+                    tell_changes(order, &summary);
+                    let (run, from) = (summary.run(), records.position);
+                    Ok(Begun::Watch(Box::new(Watched { run, summary, from })))
+                }
+                None => nothing_to_resume(order, &records, *run, plan.pipeline()).await,
+            }
+        }
+    }
+}
+
+/// That nobody here can run a step is told when it is skipped.
+fn tell_warnings(order: &Order, warnings: &[Warning]) {
+    for warning in warnings.iter().filter(|it| !matches!(it, Warning::NoWorkerYet { .. })) {
+        output::talk(&format!("{} {warning}", order.look.paint(Ink::Warn, "warning:")));
+    }
+}
+
+/// What is known of a run that has just been submitted.
+fn submitted(now: Time, run: RunId, what: &What) -> Summary {
+    let What::New { plan, options, reused } = what else {
+        unreachable!("only a new run is submitted")
+    };
+    let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
+    let event = Event::RunSubmitted { run, plan, options, reused };
+    Summary::from_submitted(now, &event).expect("it is a submission")
+}
+
+/// Runs that an earlier windlass left open would go on beside the new one.
+async fn abandon(order: &Order, station: &Station) -> Result<(), CliError> {
+    let open: Vec<RunId> = station.handle().views().look(|view| {
+        let open = view.engine.runs().filter(|run| !run.status.is_terminal());
+        open.map(|run| run.id).collect()
+    });
+    for run in open {
+        let what = format!("run {run} was interrupted and is cancelled now");
+        let hint = "`windlass run --resume` would have gone on with it";
+        output::talk(&format!("{} {what}; {hint}", order.look.paint(Ink::Quiet, "note:")));
+        let cancel = Request::Cancel { run, level: CancelLevel::Kill };
+        let asked = station.handle().ask(cancel).await;
+        asked.map_err(|_| CliError::unreachable("the leader has ended"))?;
+    }
+    Ok(())
+}
+
+fn know(summary: &mut Summary, station: &Station) {
+    station.handle().views().look(|view| {
+        summary.know_leader(view.engine.term(), None);
+        for worker in view.engine.workers() {
+            summary.know_worker(worker.id, worker.name, Some(worker.labels));
+        }
+    });
+}
+
+fn unfinished(records: &Records, run: Option<RunId>, pipeline: &str) -> Option<Summary> {
+    let wanted = |summary: &&Summary| match run {
+        Some(run) => summary.run() == run,
+        None => summary.plan().pipeline() == pipeline,
+    };
+    let mut open = records.open().rev().filter(wanted);
+    open.find(|summary| !summary.status().is_terminal()).cloned()
+}
+
+fn tell_changes(order: &Order, summary: &Summary) {
+    let tally = summary.tally();
+    let so_far = format!(
+        "run {} goes on: {} of {} steps had ended",
+        summary.run(),
+        tally.ended(),
+        tally.total()
+    );
+    output::talk(&so_far);
+    if summary.plan().fingerprint() != order.what.plan().fingerprint() {
+        let what = "the file has changed since; this run keeps the plan that it began with";
+        output::talk(&format!("{} {what}", order.look.paint(Ink::Warn, "note:")));
+    }
+}
+
+async fn nothing_to_resume(
+    order: &Order,
+    records: &Records,
+    run: Option<RunId>,
+    pipeline: &str,
+) -> Result<Begun, CliError> {
+    let latest = match run {
+        Some(run) => Some(run),
+        None => records.latest_of(pipeline).await?,
+    };
+    let Some(latest) = latest else {
+        output::talk(&format!("no run of {pipeline} is unfinished, and there was none before"));
+        return Ok(Begun::Over(crate::cli::exit::SUCCESS));
+    };
+    let Some(summary) = records.summary(latest).await? else {
+        return Err(CliError::usage(format!("there is no run {latest}")));
+    };
+    let status = summary.status();
+    output::talk(&format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"));
+    Ok(Begun::Over(super::finish::exit_code(&summary, &order.named, false)))
+}
+
+fn chance() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
+
+impl From<StationError> for CliError {
+    fn from(error: StationError) -> Self {
+        match error {
+            StationError::Node(NodeError::Led { node, pid, .. }) => {
+                let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+                Self::unreachable(format!("another windlass runs here: {node}{pid}")).hint(
+                    "wait for its end, or `windlass cancel latest` and `windlass watch latest`",
+                )
+            }
+            other => Self::unreachable(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! A run on this machine, from its submission to its summary.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `order` | what was asked for |
+//! | `begin` | opens the stores, starts the station, submits or resumes |
+//! | `watch` | follows the run: events and output to the screen, signals to the leader |
+//! | `interrupts` | Ctrl-C, SIGTERM, a closed terminal, `t` |
+//! | `finish` | the ending, JUnit, GitHub, the exit code |
+
+mod begin;
+mod finish;
+mod interrupts;
+mod order;
+mod watch;
+
+pub(crate) use begin::run;
+pub(crate) use order::{Order, What};

@@ -1,0 +1,67 @@
+//! What was asked for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_core::engine::{Reused, RunOptions};
+use windlass_core::id::RunId;
+use windlass_core::plan::Plan;
+use windlass_core::requirement::Labels;
+
+use crate::cli::output::{Look, OutputMode};
+
+/// A run to be done here, and how it is shown.
+#[derive(Debug)]
+pub(crate) struct Order {
+    /// Where steps run.
+    pub(crate) root: PathBuf,
+    /// Where the stores are; `None`: in memory.
+    pub(crate) store: Option<PathBuf>,
+    /// What is to be done.
+    pub(crate) what: What,
+    /// Steps at a time.
+    pub(crate) slots: u32,
+    /// What this machine advertises.
+    pub(crate) labels: Labels,
+    /// The steps that were named.
+    pub(crate) named: Vec<String>,
+    /// The command that runs a part of the same, for hints; `None` if there is none.
+    pub(crate) again: Option<String>,
+    /// What is shown of what steps print.
+    pub(crate) mode: Option<OutputMode>,
+    /// Whether events go to standard output as JSON, one a line.
+    pub(crate) json: bool,
+    /// Where a report in the format of `JUnit` goes.
+    pub(crate) junit: Option<PathBuf>,
+    /// How talk looks.
+    pub(crate) look: Look,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// A new run.
+    New {
+        /// Of this plan.
+        plan: Arc<Plan>,
+        /// How.
+        options: RunOptions,
+        /// Outcomes that are taken over.
+        reused: Vec<Reused>,
+    },
+    /// A run that was interrupted goes on.
+    Resume {
+        /// Which; `None`: the newest of the pipeline.
+        run: Option<RunId>,
+        /// What the file says now, to tell whether it changed.
+        plan: Arc<Plan>,
+    },
+}
+
+impl What {
+    pub(super) fn plan(&self) -> &Arc<Plan> {
+        match self {
+            Self::New { plan, .. } | Self::Resume { plan, .. } => plan,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Follows a run: events and output to the screen, wishes to the leader.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use windlass_core::engine::{CancelLevel, Event, Request, Why};
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::outcome::StepStatus;
+use windlass_core::summary::{Durations, Summary};
+use windlass_core::time::Span;
+
+use super::finish::Finish;
+use super::interrupts::{Interrupts, Wish};
+use super::order::Order;
+use crate::cli::error::CliError;
+use crate::cli::output::{self, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
+use crate::controller::{Followed, Follower, Published};
+use crate::journal::Position;
+use crate::local::{Printed, Station, Stores, system_now};
+
+/// Steps whose reasons are asked for when somebody wants to see what runs.
+const ASKED_MAX: usize = 20;
+
+/// The run that is followed.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) run: RunId,
+    /// What is known of it at the position.
+    pub(super) summary: Summary,
+    pub(super) from: Position,
+}
+
+/// Whoever follows it.
+pub(super) struct Watch<'a> {
+    pub(super) order: &'a Order,
+    pub(super) stores: &'a Stores,
+    pub(super) station: Station,
+    pub(super) printed: mpsc::Receiver<Printed>,
+    pub(super) watched: Watched,
+}
+
+/// What happened.
+enum News {
+    Events(Position, Followed),
+    Printed(Printed),
+    Wish(Wish),
+    Failed(CliError),
+    Time,
+}
+
+impl Watch<'_> {
+    /// Shows the run until it has ended, and what it came to.
+    pub(super) async fn run(mut self) -> Result<u8, CliError> {
+        let look = self.order.look;
+        let mode =
+            self.order.mode.unwrap_or_else(|| OutputMode::default_for(&look, self.order.slots));
+        let mode = if self.order.json { OutputMode::None } else { mode };
+        let options =
+            ScreenOptions { look, mode, slots: self.order.slots, earlier: Durations::new() };
+        let mut screen = Screen::new(self.watched.summary.clone(), options);
+        let mut terminal = Terminal::new(look.manner);
+        let mut interrupts = Interrupts::listen(look.manner == Manner::Live)
+            .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+        let mut follower = self.station.handle().views().follow(self.watched.from);
+        let mut ends = 0_u32;
+        while !screen.summary().status().is_terminal() {
+            let wait = draw(&mut screen, &mut terminal);
+            match self.next(&mut follower, &mut interrupts, wait).await {
+                News::Events(behind, news) => {
+                    self.learn(&mut screen, &mut follower, behind, news).await?;
+                }
+                News::Printed(printed) => hear(&mut screen, &printed),
+                News::Wish(Wish::End) => {
+                    ends += 1;
+                    self.end_run(ends).await;
+                }
+                News::Wish(Wish::Show) => self.show(&mut screen),
+                News::Wish(Wish::Resumed) => terminal.resumed(),
+                News::Time => {}
+                News::Failed(error) => return Err(error),
+            }
+        }
+        self.hear_the_rest(&mut screen);
+        screen.close(system_now());
+        drop(terminal.draw_now(&mut screen, system_now()));
+        terminal.close();
+        let summary = screen.summary().clone();
+        let Watch { order, stores, station, .. } = self;
+        let finish = Finish { order, stores, summary: &summary, interrupted: ends > 0 };
+        let code = finish.tell();
+        station.shut_down().await?;
+        Ok(code)
+    }
+
+    async fn next(
+        &mut self,
+        follower: &mut Follower,
+        interrupts: &mut Interrupts,
+        wait: Span,
+    ) -> News {
+        let behind = follower.position();
+        tokio::select! {
+            biased;
+            wish = interrupts.next() => News::Wish(wish),
+            Some(printed) = self.printed.recv() => News::Printed(printed),
+            news = follower.next() => News::Events(behind, news),
+            failed = self.station.fails() => News::Failed(failed.into()),
+            () = sleep(Duration::from_millis(wait.as_millis())) => News::Time,
+        }
+    }
+
+    async fn learn(
+        &mut self,
+        screen: &mut Screen,
+        follower: &mut Follower,
+        behind: Position,
+        news: Followed,
+    ) -> Result<(), CliError> {
+        self.hear_the_rest(screen);
+        match news {
+            Followed::Events(batches) => {
+                for batch in &batches {
+                    self.take_in(screen, batch, behind);
+                }
+            }
+            Followed::Behind(from) => {
+                for batch in self.stores.journal.tail(from, 16_384).await? {
+                    let position = batch.position;
+                    let events = batch.events.into_iter().map(|it| (it.at, it.event)).collect();
+                    self.take_in(screen, &Published { position, events }, behind);
+                    follower.skip_to(position);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in(&self, screen: &mut Screen, batch: &Published, behind: Position) {
+        for (position, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
+            let own = event.run().is_none_or(|run| run == self.watched.run);
+            if !own || matches!(event, Event::RunSubmitted { .. }) && !self.order.json {
+                continue;
+            }
+            if self.order.json && event.run().is_some() {
+                output::data(&event.to_json(position.0, *at).to_string());
+            }
+            screen.learn(*at, event);
+        }
+    }
+
+    /// What steps printed comes before what became of them.
+    fn hear_the_rest(&mut self, screen: &mut Screen) {
+        while let Ok(printed) = self.printed.try_recv() {
+            hear(screen, &printed);
+        }
+    }
+
+    /// The first time politely, the second time not.
+    async fn end_run(&self, times: u32) {
+        let run = self.watched.run;
+        let level = if times == 1 { CancelLevel::Stop } else { CancelLevel::Kill };
+        // A leader that does not answer has failed, which is heard elsewhere.
+        drop(self.station.handle().ask(Request::Cancel { run, level }).await);
+    }
+
+    fn show(&self, screen: &mut Screen) {
+        let summary = screen.summary();
+        let waiting: Vec<StepIx> = summary
+            .steps()
+            .filter(|step| matches!(step.status(), StepStatus::Waiting | StepStatus::Ready))
+            .take(ASKED_MAX)
+            .map(|step| step.ix())
+            .collect();
+        let waits: Vec<(StepIx, Why)> = self.station.handle().views().look(|view| {
+            let why = |step: &StepIx| Some((*step, view.engine.why(self.watched.run, *step)?));
+            waiting.iter().filter_map(why).collect()
+        });
+        let lines = moment(screen.look(), summary, system_now(), &waits);
+        screen.insert(&lines.join("\n"));
+    }
+}
+
+fn draw(screen: &mut Screen, terminal: &mut Terminal) -> Span {
+    // A reader that has closed standard output has seen enough; the run goes on.
+    terminal.draw(screen, system_now()).unwrap_or(Span::secs(1))
+}
+
+fn hear(screen: &mut Screen, printed: &Printed) {
+    screen.hear(system_now(), printed.log, &printed.bytes);
+}

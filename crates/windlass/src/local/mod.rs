@@ -1,0 +1,25 @@
+//! A whole node in one process: store, leader and worker, joined by the in-process link.
+//!
+//! ```text
+//!  Stores ──► Node ◄──in-process link── Worker ──► Builtin executor ──► Guard
+//!               └──► Upkeep (archive, snapshots)
+//! ```
+//!
+//! `windlass run` and programs with typed steps are this. Nobody else can take over its store, so leader and worker share
+//! one fate: a closed lid or Ctrl-Z ends no lease.
+
+mod clock;
+mod records;
+#[cfg(unix)]
+mod socket;
+mod station;
+mod stores;
+mod tee;
+
+pub use clock::system_now;
+pub use records::{FindError, Records};
+#[cfg(unix)]
+pub use socket::{Socket, SocketError, cancel};
+pub use station::{Crew, Station, StationError};
+pub use stores::Stores;
+pub use tee::{Printed, Tee};

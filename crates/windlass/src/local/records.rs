@@ -1,0 +1,207 @@
+//! What a store knows of runs, read beside whoever writes to it.
+
+use std::collections::BTreeMap;
+
+use windlass_core::engine::{Config, Engine, Event};
+use windlass_core::id::RunId;
+use windlass_core::summary::Summary;
+use windlass_core::time::Time;
+
+use super::stores::Stores;
+use crate::archive::{RunQuery, RunRecord};
+use crate::journal::{Position, decode_state};
+use crate::store::StoreError;
+
+/// Events that are read at once.
+const PAGE: usize = 16_384;
+
+/// Why a run was not found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FindError {
+    /// There are no runs at all.
+    #[error("there are no runs yet: `windlass run` makes one")]
+    NoRuns,
+    /// None is called so.
+    #[error("there is no run `{0}`: `windlass runs` lists them")]
+    NoSuchRun(String),
+    /// Several are.
+    #[error("`{text}` is the beginning of several runs: {}", candidates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        text: String,
+        /// What it may mean.
+        candidates: Vec<RunId>,
+    },
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The state of a journal's runs that are not sealed, as of a position.
+#[derive(Debug)]
+pub struct Records {
+    stores: Stores,
+    /// The engine at that position.
+    pub engine: Engine,
+    /// Which one.
+    pub position: Position,
+    open: BTreeMap<RunId, Summary>,
+}
+
+impl Records {
+    /// Reads the journal as it is now.
+    pub async fn read(stores: Stores) -> Result<Self, StoreError> {
+        let (engine, open) = (Engine::new(Config::default()), BTreeMap::new());
+        let mut records = Self { stores, engine, position: Position(0), open };
+        let folded = records.begin().await?;
+        records.catch_up(folded).await?;
+        Ok(records)
+    }
+
+    /// Every run that is not sealed, the newest last.
+    pub fn open(&self) -> impl DoubleEndedIterator<Item = &Summary> {
+        self.open.values()
+    }
+
+    /// What became of a run so far.
+    pub async fn summary(&self, run: RunId) -> Result<Option<Summary>, StoreError> {
+        if let Some(open) = self.open.get(&run) {
+            return Ok(Some(open.clone()));
+        }
+        let Some(record) = self.stores.archive.run(run).await? else { return Ok(None) };
+        self.sealed(&record).await
+    }
+
+    /// The sealed runs of a page, the newest first.
+    pub async fn sealed_runs(&self, query: RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+        self.stores.archive.runs(query).await
+    }
+
+    /// The run that a person means: `latest`, an id, or the beginning of one.
+    pub async fn find(&self, text: &str) -> Result<RunId, FindError> {
+        if text == "latest" {
+            return self.latest().await?.ok_or(FindError::NoRuns);
+        }
+        if let Some(run) = RunId::parse(text)
+            && (self.open.contains_key(&run) || self.stores.archive.run(run).await?.is_some())
+        {
+            return Ok(run);
+        }
+        let mut candidates: Vec<RunId> =
+            self.all_ids().await?.into_iter().filter(|run| begins(*run, text)).collect();
+        match candidates.len() {
+            0 => Err(FindError::NoSuchRun(text.to_owned())),
+            1 => Ok(candidates.remove(0)),
+            _ => {
+                candidates.truncate(5);
+                Err(FindError::Ambiguous { text: text.to_owned(), candidates })
+            }
+        }
+    }
+
+    /// The newest run.
+    pub async fn latest(&self) -> Result<Option<RunId>, StoreError> {
+        if let Some(newest) = self.open.keys().next_back() {
+            return Ok(Some(*newest));
+        }
+        let page = self.stores.archive.runs(RunQuery { most: 1, ..RunQuery::default() }).await?;
+        Ok(page.first().map(|record| record.run))
+    }
+
+    /// The newest run of a pipeline.
+    pub async fn latest_of(&self, pipeline: &str) -> Result<Option<RunId>, StoreError> {
+        let mut open = self.open.values().rev();
+        if let Some(newest) = open.find(|summary| summary.plan().pipeline() == pipeline) {
+            return Ok(Some(newest.run()));
+        }
+        let pipeline = Some(pipeline.to_owned());
+        let query = RunQuery { most: 1, pipeline, ..RunQuery::default() };
+        let page = self.stores.archive.runs(query).await?;
+        Ok(page.first().map(|record| record.run))
+    }
+
+    /// Ids of all runs, of sealed ones the newest page: prefixes of older ones are typed in full.
+    async fn all_ids(&self) -> Result<Vec<RunId>, StoreError> {
+        let most = crate::archive::PAGE_MAX;
+        let page = self.stores.archive.runs(RunQuery { most, ..RunQuery::default() }).await?;
+        Ok(self.open.keys().copied().chain(page.iter().map(|record| record.run)).collect())
+    }
+
+    async fn sealed(&self, record: &RunRecord) -> Result<Option<Summary>, StoreError> {
+        let first = self.stores.archive.events(record.run, Position(0), 1).await?;
+        let Some((mut after, submitted)) = first.into_iter().next() else { return Ok(None) };
+        let summary = Summary::from_submitted(submitted.at, &submitted.event);
+        let Some(mut summary) = summary else { return Ok(None) };
+        for (worker, name) in &record.workers {
+            summary.know_worker(*worker, name, None);
+        }
+        loop {
+            let page = self.stores.archive.events(record.run, after, PAGE).await?;
+            let Some((last, _)) = page.last() else { return Ok(Some(summary)) };
+            after = *last;
+            for (_, recorded) in &page {
+                summary.learn(recorded.at, &recorded.event);
+            }
+        }
+    }
+
+    /// Begins with the newest snapshot, and returns what it contains.
+    async fn begin(&mut self) -> Result<Position, StoreError> {
+        let Some(snapshot) = self.stores.journal.snapshot().await? else { return Ok(Position(0)) };
+        let Ok(engine) = decode_state(&snapshot.state, Config::default()) else {
+            return Ok(Position(0));
+        };
+        self.engine = engine;
+        Ok(snapshot.position)
+    }
+
+    /// Reads what is left of the journal: runs that are not sealed are all in it. The engine has folded a part already.
+    async fn catch_up(&mut self, folded: Position) -> Result<(), StoreError> {
+        loop {
+            let page = match self.stores.journal.tail(self.position, PAGE).await {
+                Err(StoreError::Pruned { upto }) => {
+                    self.position = upto;
+                    continue;
+                }
+                page => page?,
+            };
+            let Some(end) = page.last().map(|batch| batch.position) else { return Ok(()) };
+            for batch in &page {
+                for (at, recorded) in (batch.after().0 + 1..).zip(&batch.events) {
+                    if at > folded.0 {
+                        // A journal that this version cannot fold is still worth listing.
+                        let _ = self.engine.apply(recorded.at, &recorded.event);
+                    }
+                    self.learn(recorded.at, &recorded.event);
+                }
+            }
+            self.position = end;
+        }
+    }
+
+    fn learn(&mut self, at: Time, event: &Event) {
+        match event {
+            Event::RunSubmitted { run, .. } => {
+                let Some(mut summary) = Summary::from_submitted(at, event) else { return };
+                for worker in self.engine.workers() {
+                    summary.know_worker(worker.id, worker.name, Some(worker.labels));
+                }
+                summary.know_leader(self.engine.term(), None);
+                self.open.insert(*run, summary);
+            }
+            Event::RunSealed { run } => drop(self.open.remove(run)),
+            _ => match event.run() {
+                Some(run) => {
+                    if let Some(open) = self.open.get_mut(&run) {
+                        open.learn(at, event);
+                    }
+                }
+                None => self.open.values_mut().for_each(|open| open.learn(at, event)),
+            },
+        }
+    }
+}
+
+fn begins(run: RunId, text: &str) -> bool {
+    run.to_string().to_lowercase().starts_with(&text.to_lowercase())
+}

@@ -1,0 +1,195 @@
+//! A node that leads its own store and works for itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use windlass_core::engine::Config;
+use windlass_core::id::{Incarnation, WorkerId};
+use windlass_core::requirement::Labels;
+use windlass_core::session::{Home, Register};
+use windlass_core::time::Span;
+
+use super::clock::system_now;
+use super::stores::Stores;
+use crate::controller::{
+    Handle, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep,
+};
+use crate::journal::Candidate;
+use crate::shutdown::{Shutdown, ShutdownSender};
+use crate::store::StoreError;
+use crate::worker::{Executor, Worker, WorkerError};
+
+/// The worker of a store that nobody else works for.
+const OWN: WorkerId = WorkerId(1);
+
+/// Leases beyond the slots: a reply's worth, so that short steps need not wait for a commit each.
+const AHEAD: u32 = 512;
+
+/// Where leader and worker share one fate no lease ends by time; it is what late reports of an earlier life are judged by.
+const TTL: Span = Span::secs(15);
+
+/// How long a station must have been there before its tables are kept.
+const TABLES_AFTER: Duration = Duration::from_secs(1);
+
+/// What works at a station.
+#[derive(Clone, Debug)]
+pub struct Crew {
+    /// The worker's name.
+    pub name: String,
+    /// How many steps it runs at a time.
+    pub slots: u32,
+    /// What it advertises.
+    pub labels: Labels,
+    /// What runs its attempts.
+    pub executor: Arc<dyn Executor>,
+}
+
+/// Why a station ended, or did not begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StationError {
+    /// Its leader could not go on.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// Its worker could not go on.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// Its archive failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A part of it panicked.
+    #[error("a part of windlass has failed: {0}; nothing acknowledged is lost")]
+    Panicked(String),
+}
+
+/// A node that runs in this process.
+#[derive(Debug)]
+pub struct Station {
+    handle: Handle,
+    shutdown: ShutdownSender,
+    shutdown_worker: ShutdownSender,
+    node: JoinHandle<Result<(), NodeError>>,
+    worker: JoinHandle<Result<(), WorkerError>>,
+    upkeep: JoinHandle<Result<(), StoreError>>,
+    tables: Option<(ShutdownSender, JoinHandle<()>)>,
+}
+
+impl Station {
+    /// Takes the lead of the stores, or says who has it, and begins to work.
+    pub async fn start(stores: &Stores, crew: Crew) -> Result<Self, StationError> {
+        let config = NodeConfig {
+            candidate: Candidate { node: crew.name.clone(), address: None },
+            engine: Config::default(),
+            ttl: TTL,
+            own: Some(OWN),
+            stand_by: StandBy::Refuse,
+        };
+        let (node, handle) = Node::open(Arc::clone(&stores.journal), config).await?;
+        let (shutdown, ends) = ShutdownSender::new();
+        let (shutdown_worker, worker_ends) = ShutdownSender::new();
+        let node = tokio::spawn(node.run(ends.clone()));
+        let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
+        let journal = Arc::clone(&stores.journal);
+        let upkeep = Upkeep::new(handle.clone(), journal, kept, Keeping::default());
+        let upkeep = tokio::spawn(upkeep.run(ends));
+        let worker = worker(&handle, crew);
+        let incarnation = worker.register.incarnation;
+        let worker = tokio::spawn(worker.run(worker_ends));
+        let tables = stores.tables.clone().map(|tables| {
+            let keeper = TableKeeper::new(&handle, Arc::clone(&stores.journal), tables);
+            let (sender, ends) = ShutdownSender::new();
+            (sender, tokio::spawn(keep_tables(keeper, ends)))
+        });
+        let mut station = Self { handle, shutdown, shutdown_worker, node, worker, upkeep, tables };
+        station.joined(incarnation).await?;
+        Ok(station)
+    }
+
+    /// Waits for its worker: a run that came before it would find nobody who can run its steps.
+    async fn joined(&mut self, incarnation: Incarnation) -> Result<(), StationError> {
+        let views = Arc::clone(self.handle.views());
+        let mut follower = views.follow(views.look(|view| view.position));
+        loop {
+            let here = views.look(|view| {
+                let mut own = view.engine.workers().filter(|worker| worker.id == OWN);
+                own.any(|worker| worker.incarnation == incarnation)
+            });
+            if here {
+                return Ok(());
+            }
+            tokio::select! {
+                failed = self.fails() => return Err(failed),
+                _ = follower.next() => {}
+            }
+        }
+    }
+
+    /// The way to its leader.
+    pub const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Waits until it cannot go on; for ever if it can.
+    pub async fn fails(&mut self) -> StationError {
+        tokio::select! {
+            ended = &mut self.node => of_task(ended.map(|ended| ended.map_err(Into::into))),
+            ended = &mut self.worker => of_task(ended.map(|ended| ended.map_err(Into::into))),
+        }
+    }
+
+    /// Ends it: the worker finishes what it has, then the leader gives its store back.
+    pub async fn shut_down(self) -> Result<(), StationError> {
+        self.shutdown_worker.shut_down();
+        let worker = self.worker.await.map_err(|error| panicked(&error))?;
+        self.shutdown.shut_down();
+        let upkeep = self.upkeep.await.map_err(|error| panicked(&error))?;
+        self.node.await.map_err(|error| panicked(&error))??;
+        if let Some((sender, tables)) = self.tables {
+            sender.shut_down();
+            tables.await.map_err(|error| panicked(&error))?;
+        }
+        worker?;
+        Ok(upkeep?)
+    }
+}
+
+/// A run that is over in a moment is not worth tables: who wants to query it has its history.
+async fn keep_tables(keeper: TableKeeper, mut shutdown: Shutdown) {
+    tokio::select! {
+        () = shutdown.wait() => {}
+        () = sleep(TABLES_AFTER) => drop(keeper.run(shutdown.clone()).await),
+    }
+}
+
+fn worker(handle: &Handle, crew: Crew) -> Worker {
+    let register = Register {
+        worker: OWN,
+        name: crew.name.into(),
+        // Later than that of every earlier life.
+        incarnation: Incarnation(system_now().as_millis()),
+        labels: crew.labels,
+        slots: crew.slots,
+        home: Home::SharedFate,
+        spooled: Vec::new(),
+    };
+    Worker {
+        register,
+        capacity: crew.slots + AHEAD,
+        leases_expire: false,
+        link: Arc::new(handle.clone()),
+        executor: crew.executor,
+    }
+}
+
+fn of_task(ended: Result<Result<(), StationError>, tokio::task::JoinError>) -> StationError {
+    match ended {
+        Ok(Err(error)) => error,
+        Ok(Ok(())) => StationError::Panicked("it ended without being told to".to_owned()),
+        Err(error) => panicked(&error),
+    }
+}
+
+fn panicked(error: &tokio::task::JoinError) -> StationError {
+    StationError::Panicked(error.to_string())
+}

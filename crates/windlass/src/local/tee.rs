@@ -1,0 +1,63 @@
+//! Logs that are also shown as they are written.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use windlass_core::id::RunId;
+
+use crate::logs::{LogId, LogPart, LogStore};
+use crate::store::Promise;
+
+/// What a step has just printed.
+#[derive(Debug)]
+pub struct Printed {
+    /// Which attempt.
+    pub log: LogId,
+    /// Its bytes, covered like those in the log.
+    pub bytes: Vec<u8>,
+}
+
+/// A store of logs that passes on what is written to it. A screen that is slower than the steps slows them down.
+#[derive(Debug)]
+pub struct Tee {
+    logs: Arc<dyn LogStore>,
+    shown: mpsc::Sender<Printed>,
+}
+
+/// Chunks that may wait for the screen.
+const WAITING_MAX: usize = 256;
+
+impl Tee {
+    /// Passes on what is written to the logs.
+    pub fn new(logs: Arc<dyn LogStore>) -> (Self, mpsc::Receiver<Printed>) {
+        let (shown, receiver) = mpsc::channel(WAITING_MAX);
+        (Self { logs, shown }, receiver)
+    }
+}
+
+impl LogStore for Tee {
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
+        Box::pin(async move {
+            // A screen that is gone shows nothing.
+            drop(self.shown.send(Printed { log, bytes: bytes.clone() }).await);
+            self.logs.append(log, at, bytes).await
+        })
+    }
+
+    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
+        self.logs.read(log, range)
+    }
+
+    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
+        self.logs.list(run)
+    }
+
+    fn remove(&self, run: RunId) -> Promise<'_, ()> {
+        self.logs.remove(run)
+    }
+
+    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
+        self.logs.runs()
+    }
+}

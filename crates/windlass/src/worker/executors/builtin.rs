@@ -1,0 +1,87 @@
+//! The executor of shell scripts, programs and `noop`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_core::expand::{Action, Work};
+use windlass_core::outcome::{Outcome, OutcomeKind, Output};
+use windlass_core::session::Grant;
+
+use super::prepare::{Identity, Prepared};
+use super::process::Process;
+use super::record::Record;
+use crate::logs::{LogId, LogStore};
+use crate::worker::executor::{Attempt, Executor, Stops};
+use crate::worker::guard::Guard;
+use crate::worker::masks::Masks;
+
+/// What `noop` hands on: as much as a step with a small output does, so that it costs as much.
+const NOOP_OUTPUT: &str = "{\"digest\":\"00000000000000000000000000000000\"}";
+
+/// Where steps run.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The folder that they start in.
+    pub root: PathBuf,
+    /// A folder for what they write for windlass.
+    pub scratch: PathBuf,
+    /// The worker's name.
+    pub worker: String,
+    /// The worker's environment, as far as secrets are taken from it.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Runs scripts and programs under a guard, and `noop` at once.
+#[derive(Clone, Debug)]
+pub struct Builtin {
+    place: Arc<Place>,
+    guard: Guard,
+    logs: Arc<dyn LogStore>,
+}
+
+impl Builtin {
+    /// Runs steps at a place, with their output going to the logs.
+    pub fn new(place: Place, guard: Guard, logs: Arc<dyn LogStore>) -> Self {
+        Self { place: Arc::new(place), guard, logs }
+    }
+
+    async fn run(self, grant: Grant, stops: Stops) -> Outcome {
+        let work = match Work::parse(&grant.work) {
+            Ok(work) => work,
+            Err(error) => {
+                return self.refuse(&grant, &format!("its work is not known: {error}")).await;
+            }
+        };
+        if work.action == Action::Noop {
+            return Outcome { output: Output::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) };
+        }
+        let identity = Identity { place: &self.place, grant: &grant };
+        match Prepared::new(&work, identity) {
+            Ok(prepared) => {
+                let record =
+                    Record::new(Arc::clone(&self.logs), log_id(&grant), prepared.masks.clone());
+                Process { guard: self.guard.clone(), prepared, grant, stops, record }.run().await
+            }
+            Err(reason) => self.refuse(&grant, &reason).await,
+        }
+    }
+
+    /// Fails an attempt that cannot begin, and says why where its output would be.
+    async fn refuse(&self, grant: &Grant, reason: &str) -> Outcome {
+        let mut record = Record::new(Arc::clone(&self.logs), log_id(grant), Masks::default());
+        record.say(reason).await;
+        record.finish().await;
+        Outcome::plain(OutcomeKind::Failed)
+    }
+}
+
+impl Executor for Builtin {
+    fn start(&self, grant: Grant, stops: Stops) -> Attempt {
+        Box::pin(self.clone().run(grant, stops))
+    }
+}
+
+fn log_id(grant: &Grant) -> LogId {
+    let lease = grant.lease;
+    LogId { run: lease.run, step: lease.step, attempt: lease.attempt, delivery: grant.delivery }
+}

@@ -1,0 +1,14 @@
+//! The executors that are built in.
+//!
+//! ```text
+//!  Grant ──► prepare: work + values ──► process: guard, pipe, timeout, stops ──► Outcome
+//!                                              └──► record: masks, cap ──► LogStore
+//! ```
+
+mod builtin;
+mod prepare;
+mod process;
+mod record;
+mod shells;
+
+pub use builtin::{Builtin, Place};

@@ -1,0 +1,202 @@
+//! One attempt as a process, from its start until nothing of it is left.
+
+use std::fs;
+use std::future::pending;
+use std::io;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until, timeout};
+use windlass_core::outcome::{Outcome, OutcomeKind, Output};
+use windlass_core::session::{Grant, Stop, StopHow};
+
+use super::prepare::Prepared;
+use super::record::Record;
+use crate::worker::executor::Stops;
+use crate::worker::guard::{Exit, Guard, Guarded, Spawn};
+use crate::worker::outputs;
+
+/// Bytes that are read from a step at once.
+const READ: usize = 16 << 10;
+
+/// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps
+/// it open.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// The most that is kept of a step's `$WINDLASS_SUMMARY`.
+const SUMMARY_MAX: usize = 64 << 10;
+
+/// An attempt that is about to be started.
+pub(super) struct Process {
+    pub(super) guard: Guard,
+    pub(super) prepared: Prepared,
+    pub(super) grant: Grant,
+    pub(super) stops: Stops,
+    pub(super) record: Record,
+}
+
+/// Why a process was told to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Timeout,
+    Stop,
+}
+
+impl Process {
+    /// Runs it. When this returns nothing of it is left.
+    pub(super) async fn run(mut self) -> Outcome {
+        let started = self.start().await;
+        let (guarded, mut output) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                self.record.say(&format!("it could not be started: {error}")).await;
+                self.record.finish().await;
+                return Outcome::plain(OutcomeKind::Failed);
+            }
+        };
+        let (exit, told) = self.follow(&guarded, &mut output).await;
+        self.drain(&mut output).await;
+        let outcome = self.outcome(exit, told).await;
+        self.record.finish().await;
+        outcome
+    }
+
+    async fn start(&mut self) -> io::Result<(Guarded, pipe::Receiver)> {
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        let spawn = Spawn {
+            fence: self.grant.lease.fence,
+            argv: self.prepared.argv.iter().map(Into::into).collect(),
+            env: self
+                .prepared
+                .env
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            removed: self.prepared.removed.iter().map(Into::into).collect(),
+            dir: Some(self.prepared.dir.clone()),
+            kill_grace: self.grant.kill_grace,
+            deadline: None,
+            output: writer,
+        };
+        let guarded = self.guard.spawn(spawn).await.map_err(io::Error::other)?;
+        Ok((guarded, pipe::Receiver::from_owned_fd(reader)?))
+    }
+
+    /// Reads its output and passes orders on until nothing of it is left.
+    async fn follow(&mut self, guarded: &Guarded, output: &mut pipe::Receiver) -> (Exit, Told) {
+        let mut buffer = vec![0; READ];
+        let mut told = Told::Nothing;
+        let mut open = true;
+        let grace = self.grant.kill_grace;
+        let timeout = self.grant.timeout;
+        let ends_at =
+            timeout.map(|timeout| Instant::now() + Duration::from_millis(timeout.as_millis()));
+        let gone = guarded.gone();
+        tokio::pin!(gone);
+        loop {
+            tokio::select! {
+                biased;
+                read = output.read(&mut buffer), if open => match read {
+                    Ok(0) | Err(_) => open = false,
+                    Ok(count) => self.record.write(&buffer[..count]).await,
+                },
+                exit = &mut gone => return (exit, told),
+                stop = next_stop(&mut self.stops) => {
+                    told = Told::Stop;
+                    guarded.stop(stop.how, grace).await;
+                }
+                () = at(ends_at), if told == Told::Nothing => {
+                    told = Told::Timeout;
+                    guarded.stop(StopHow::Term, grace).await;
+                }
+            }
+        }
+    }
+
+    /// Reads what is left in the pipe.
+    async fn drain(&mut self, output: &mut pipe::Receiver) {
+        let mut buffer = vec![0; READ];
+        let drained = async {
+            while let Ok(count @ 1..) = output.read(&mut buffer).await {
+                self.record.write(&buffer[..count]).await;
+            }
+        };
+        drop(timeout(DRAIN, drained).await);
+    }
+
+    async fn outcome(&mut self, exit: Exit, told: Told) -> Outcome {
+        let code = match exit {
+            Exit::Code(code) => code,
+            // As a shell tells it.
+            Exit::Signal(signal) => 128 + signal,
+            Exit::NotSpawned(why) => {
+                self.record.say(&why.text).await;
+                why.code()
+            }
+            Exit::Lost => return Outcome::plain(OutcomeKind::Lost),
+        };
+        let ended = Outcome::exit(code);
+        match told {
+            Told::Timeout => Outcome { kind: OutcomeKind::TimedOut, ..ended },
+            // A step that finished in spite of the order has finished.
+            Told::Stop if code != 0 => Outcome { kind: OutcomeKind::Cancelled, ..ended },
+            Told::Stop | Told::Nothing if code != 0 => ended,
+            Told::Stop | Told::Nothing => self.with_outputs(ended).await,
+        }
+    }
+
+    async fn with_outputs(&mut self, ended: Outcome) -> Outcome {
+        let read = outputs::read(&self.prepared.output_file, &self.prepared.outputs);
+        remove(&self.prepared.output_file);
+        self.keep_summary();
+        match read {
+            Ok(outputs) if outputs.is_empty() => ended,
+            Ok(outputs) => {
+                let text = serde_json::Value::Object(outputs).to_string();
+                let output = Output::Inline(self.prepared.masks.cover(&text).into());
+                Outcome { output, ..ended }
+            }
+            Err(error) => {
+                self.record.say(&error.to_string()).await;
+                Outcome { kind: OutcomeKind::Failed, ..ended }
+            }
+        }
+    }
+
+    /// What the step wrote for people stays where it is, bounded and covered.
+    fn keep_summary(&self) {
+        let file = &self.prepared.summary_file;
+        let Ok(mut text) = fs::read(file) else { return };
+        text.truncate(SUMMARY_MAX);
+        let text = self.prepared.masks.cover(&String::from_utf8_lossy(&text));
+        drop(fs::write(file, text));
+    }
+}
+
+/// A file that a step may have made a folder of.
+fn remove(file: &std::path::Path) {
+    if fs::remove_file(file).is_err() && file.exists() {
+        drop(fs::remove_dir_all(file));
+    }
+}
+
+/// The next order to stop, if one ever comes.
+async fn next_stop(stops: &mut Stops) -> Stop {
+    while stops.changed().await.is_ok() {
+        let stop = *stops.borrow_and_update();
+        if let Some(stop) = stop {
+            return stop;
+        }
+    }
+    pending().await
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,80 @@
+//! What a step prints, on its way to the logs: covered, bounded, in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::logs::{LogId, LogStore};
+use crate::worker::masks::{MaskedStream, Masks};
+
+/// Bytes of one attempt's output that are kept from its beginning. More is read, so that the step is not held up, and
+/// dropped.
+const KEPT_MAX: u64 = 64 << 20;
+
+/// Bytes that are kept from the end of an output that was cut: that is where the reason of a failure is.
+const TAIL_MAX: usize = 64 << 10;
+
+/// The log of one attempt, while it is written.
+#[derive(Debug)]
+pub(super) struct Record {
+    logs: Arc<dyn LogStore>,
+    id: LogId,
+    masks: MaskedStream,
+    written: u64,
+    dropped: u64,
+    tail: VecDeque<u8>,
+    /// Whether the log cannot be written, so that nobody tries again for every line.
+    failed: bool,
+}
+
+impl Record {
+    pub(super) fn new(logs: Arc<dyn LogStore>, id: LogId, masks: Masks) -> Self {
+        let masks = MaskedStream::new(masks);
+        Self { logs, id, masks, written: 0, dropped: 0, tail: VecDeque::new(), failed: false }
+    }
+
+    /// Takes in what the step printed.
+    pub(super) async fn write(&mut self, bytes: &[u8]) {
+        let settled = self.masks.push(bytes);
+        self.keep(settled).await;
+    }
+
+    /// Adds a line of windlass's own.
+    pub(super) async fn say(&mut self, text: &str) {
+        let settled = self.masks.finish();
+        self.keep(settled).await;
+        self.append(format!("windlass: {text}\n").into_bytes()).await;
+    }
+
+    /// Writes what was held back: nothing more comes.
+    pub(super) async fn finish(&mut self) {
+        let settled = self.masks.finish();
+        self.keep(settled).await;
+        if self.dropped > 0 {
+            let cut = self.dropped - self.tail.len() as u64;
+            let marker = format!("\nwindlass: {cut} bytes of output are left out here\n");
+            self.append(marker.into_bytes()).await;
+            let tail = std::mem::take(&mut self.tail);
+            self.append(tail.into()).await;
+        }
+    }
+
+    async fn keep(&mut self, mut bytes: Vec<u8>) {
+        let room = usize::try_from(KEPT_MAX.saturating_sub(self.written)).unwrap_or(usize::MAX);
+        let beyond = bytes.split_off(bytes.len().min(room));
+        self.append(bytes).await;
+        self.dropped += beyond.len() as u64;
+        self.tail.extend(beyond);
+        let surplus = self.tail.len().saturating_sub(TAIL_MAX);
+        self.tail.drain(..surplus);
+    }
+
+    async fn append(&mut self, bytes: Vec<u8>) {
+        if bytes.is_empty() || self.failed {
+            return;
+        }
+        let length = bytes.len() as u64;
+        // A step does not fail because its output cannot be kept: what is lost is said by whoever reads the log.
+        self.failed = self.logs.append(self.id, self.written, bytes).await.is_err();
+        self.written += length;
+    }
+}

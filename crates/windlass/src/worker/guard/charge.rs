@@ -1,0 +1,187 @@
+//! A step as the guard sees it: one main process, its group, and when what has to be done to them.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use windlass_core::id::Fence;
+use windlass_core::session::StopHow;
+use windlass_core::time::{Span, Time};
+
+use super::message::Exit;
+use crate::worker::platform;
+
+/// How long what a main process leaves behind may take to end; its own grace if that is shorter. Nobody waits for it
+/// but the step, which may hold a lock: long enough to close files, not to finish work.
+const LEFT_OVER_GRACE: Span = Span::secs(2);
+
+/// What the processes of a step have been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Told {
+    Nothing,
+    ToEnd,
+    Killed,
+}
+
+/// What is known of a main process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Runs,
+    MayHaveEnded,
+    Exited,
+}
+
+/// A step that was started and of which something is left.
+#[derive(Debug)]
+pub(super) struct Charge {
+    pub(super) fence: Fence,
+    /// Grows with each step that is started.
+    pub(super) serial: u64,
+    /// The main process, which leads the group. It is not reaped before the step is gone, so that its number, which is
+    /// the group's too, stays its own.
+    pub(super) leader: Pid,
+    /// Readable when the main process has ended; without it, it has to be looked at.
+    watch: Option<OwnedFd>,
+    pub(super) told: Told,
+    life: Life,
+    grace: Span,
+    deadline: Option<Time>,
+    /// When those that were told to end are killed.
+    kill_at: Option<Time>,
+}
+
+impl Charge {
+    /// A step that has just started.
+    pub(super) fn new(fence: Fence, serial: u64, leader: Pid, grace: Span) -> Self {
+        Self {
+            fence,
+            serial,
+            leader,
+            watch: platform::watch(leader),
+            told: Told::Nothing,
+            life: Life::Runs,
+            grace,
+            deadline: None,
+            kill_at: None,
+        }
+    }
+
+    /// Whether its main process is known to have ended.
+    pub(super) fn has_exited(&self) -> bool {
+        self.life == Life::Exited
+    }
+
+    /// What becomes readable when its main process ends.
+    pub(super) fn watch(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether its main process has to be looked at: nothing would tell.
+    pub(super) fn is_unwatched(&self) -> bool {
+        self.watch.is_none() && !self.has_exited()
+    }
+
+    /// Remembers what its watch told.
+    pub(super) const fn notice(&mut self, fired: bool) {
+        if fired {
+            self.life = Life::MayHaveEnded;
+        }
+    }
+
+    /// Sets its deadline. What has been told to end stays told.
+    pub(super) const fn set_deadline(&mut self, at: Option<Time>) {
+        self.deadline = at;
+    }
+
+    /// Stops it; what was ordered earlier is hastened, never postponed.
+    pub(super) fn stop(&mut self, how: StopHow, grace: Span, now: Time) {
+        match how {
+            StopHow::Kill => self.tell(Told::Killed),
+            StopHow::Term => self.ask_to_end(now + grace),
+        }
+    }
+
+    /// When it has to be looked at next.
+    pub(super) fn due(&self) -> Option<Time> {
+        match self.told {
+            Told::Nothing => self.deadline.map(|at| at - self.grace),
+            Told::ToEnd => self.kill_at.into_iter().chain(self.deadline).min(),
+            Told::Killed => None,
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn enforce(&mut self, now: Time) {
+        let is_due = |charge: &Self| charge.due().is_some_and(|at| at <= now);
+        if self.told == Told::Nothing && is_due(self) {
+            self.ask_to_end(self.deadline.expect("only a deadline is due before any order"));
+        }
+        if self.told == Told::ToEnd && is_due(self) {
+            self.tell(Told::Killed);
+        }
+    }
+
+    /// Sees that the main process has ended, once.
+    pub(super) fn look(&mut self) -> Option<Exit> {
+        if self.life == Life::Runs && self.watch.is_some() || self.has_exited() {
+            return None;
+        }
+        let exit = self.wait(WaitIdOptions::NOWAIT)?;
+        self.life = Life::Exited;
+        self.watch = None;
+        Some(exit)
+    }
+
+    /// Asks what the main process left behind to end, unless all of the step was told before: then those have the rest
+    /// of the grace that they were promised.
+    pub(super) fn clear_up(&mut self, now: Time) {
+        if self.has_exited() && self.told == Told::Nothing {
+            self.ask_to_end(now + LEFT_OVER_GRACE.min(self.grace));
+        }
+    }
+
+    /// Reaps the main process, when nothing else of the step is left.
+    pub(super) fn bury(&self) {
+        self.wait(WaitIdOptions::empty());
+    }
+
+    fn wait(&self, options: WaitIdOptions) -> Option<Exit> {
+        let options = options | WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(self.leader), options) {
+            Ok(None) => None,
+            Ok(Some(status)) => {
+                let signal = status.terminating_signal().map(Exit::Signal);
+                Some(status.exit_status().map(Exit::Code).or(signal).unwrap_or(Exit::Lost))
+            }
+            // Not a child any more: the system reaped it, as it does where SIGCHLD is ignored.
+            Err(_) => Some(Exit::Lost),
+        }
+    }
+
+    fn ask_to_end(&mut self, kill_at: Time) {
+        self.kill_at = Some(self.kill_at.map_or(kill_at, |at| at.min(kill_at)));
+        self.tell(Told::ToEnd);
+    }
+
+    fn tell(&mut self, what: Told) {
+        if self.told < what {
+            self.told = what;
+            signal(what, |signal| {
+                // It fails if nothing of the group is left.
+                let _ = kill_process_group(self.leader, signal);
+            });
+        }
+    }
+}
+
+/// The signals by which processes are told.
+pub(super) fn signal(what: Told, send: impl Fn(Signal)) {
+    match what {
+        Told::Nothing => {}
+        Told::ToEnd => {
+            send(Signal::TERM);
+            // Who is stopped would not notice.
+            send(Signal::CONT);
+        }
+        Told::Killed => send(Signal::KILL),
+    }
+}

@@ -1,0 +1,59 @@
+//! How a program becomes a guard instead of what it is.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::process::Process;
+
+/// The first argument of a program that is asked to be a guard.
+const ARGUMENT: &str = "__guard";
+
+/// Set for a program that is asked to be a guard: the number of the descriptor by which it reaches the worker, always
+/// that of its standard input. No step sees it.
+pub(super) const SOCKET_VARIABLE: &str = "WINDLASS_GUARD_SOCKET";
+const SOCKET: &str = "0";
+
+/// Becomes the guard of the worker that started this process, if it was started for that; returns at once otherwise.
+///
+/// A worker executes its own program anew to have a guard. A program that embeds a worker therefore has to call this
+/// first in its `main`, before it starts a thread or a runtime.
+pub fn main_if_asked() {
+    if std::env::args_os().nth(1).is_none_or(|argument| argument != ARGUMENT) || !is_asked() {
+        return;
+    }
+    let served = socket().and_then(Process::new).and_then(Process::run);
+    // The worker sees that the socket is closed; there is nobody else to tell.
+    #[expect(clippy::exit, reason = "`main` of the embedding program must not go on")]
+    std::process::exit(i32::from(served.is_err()));
+}
+
+/// Whether this process was started to be a guard.
+#[expect(clippy::disallowed_methods, reason = "it is read before there is anything to pass it by")]
+fn is_asked() -> bool {
+    std::env::var_os(SOCKET_VARIABLE).is_some_and(|value| value == SOCKET)
+}
+
+fn socket() -> io::Result<UnixStream> {
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+}
+
+/// Starts a guard: a process, and the worker's end of its socket.
+pub(super) fn start(program: &Path) -> io::Result<(Child, UnixStream)> {
+    if is_asked() {
+        let text = "this process was started to be a guard: its program has to call \
+            `windlass::worker::guard::main_if_asked()` first in `main`";
+        return Err(io::Error::other(text));
+    }
+    let (own, of_guard) = UnixStream::pair()?;
+    // Standard input is how a descriptor is handed on without being inheritable here for a moment.
+    let guard = Command::new(program)
+        .arg(ARGUMENT)
+        .env(SOCKET_VARIABLE, SOCKET)
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(of_guard)))
+        .stdout(Stdio::null())
+        .spawn()?;
+    Ok((guard, own))
+}

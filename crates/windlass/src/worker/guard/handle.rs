@@ -1,0 +1,169 @@
+//! The worker's side: a guard, and the steps that it holds.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use tokio::sync::{mpsc, watch};
+use windlass_core::id::Fence;
+use windlass_core::session::StopHow;
+use windlass_core::time::{Span, Time};
+
+use super::link::{Link, State};
+use super::message::{Exit, Order, Request};
+use crate::worker::platform;
+
+/// Orders on their way to the socket. Whoever has one more waits.
+const ORDERS_MAX: usize = 64;
+
+/// A step to start.
+#[derive(Debug)]
+pub struct Spawn {
+    /// The lease that it runs under.
+    pub fence: Fence,
+    /// The program, looked for on the step's `PATH` if its name has no slash, and its arguments.
+    pub argv: Vec<OsString>,
+    /// Variables to set, beside those of the worker.
+    pub env: Vec<(OsString, OsString)>,
+    /// Variables of the worker to leave out.
+    pub removed: Vec<OsString>,
+    /// Where it starts; where the worker did otherwise.
+    pub dir: Option<PathBuf>,
+    /// Between the polite order to end and the other one at the deadline, and at most 2 s of it for what the main
+    /// process leaves behind.
+    pub kill_grace: Span,
+    /// When nothing of it may be alive any more, see [`Guarded::set_deadline`].
+    pub deadline: Option<Time>,
+    /// The writing end of a pipe for both its outputs.
+    pub output: OwnedFd,
+}
+
+/// The guard is dead, and every step that it had is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the guard process has died")]
+pub struct GuardLost;
+
+/// A running guard. When the last handle of it and of its steps is dropped, everything that it has is killed.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    orders: mpsc::Sender<Command>,
+    over: watch::Receiver<bool>,
+    pid: u32,
+}
+
+/// What a handle passes to the link.
+#[derive(Debug)]
+pub(super) enum Command {
+    Spawn(Order, OwnedFd, watch::Sender<State>),
+    Tell(Request),
+}
+
+impl Guard {
+    /// Starts a guard by executing the running program anew: its `main` has to call
+    /// [`main_if_asked`](super::main_if_asked) first.
+    pub async fn start() -> io::Result<Self> {
+        Self::start_from(&platform::own_program()?).await
+    }
+
+    /// Starts a guard from another program that can become one.
+    pub async fn start_from(program: &Path) -> io::Result<Self> {
+        let (orders, receiver) = mpsc::channel(ORDERS_MAX);
+        let (over_sender, over) = watch::channel(false);
+        let link = Link::start(program, receiver, over_sender).await?;
+        let pid = link.guard_pid();
+        tokio::spawn(link.run());
+        Ok(Self { orders, over, pid })
+    }
+
+    /// Starts a step. That it could not be started is its [`Exit`].
+    pub async fn spawn(&self, spawn: Spawn) -> Result<Guarded, GuardLost> {
+        let (sender, state) = watch::channel(State::default());
+        let fence = spawn.fence;
+        let order = Order {
+            fence,
+            argv: spawn.argv.into_iter().map(Into::into).collect(),
+            env: spawn.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            removed: spawn.removed.into_iter().map(Into::into).collect(),
+            dir: spawn.dir.map(|dir| dir.into_os_string().into()),
+            grace: spawn.kill_grace,
+            deadline: spawn.deadline,
+        };
+        let sent = self.orders.send(Command::Spawn(order, spawn.output, sender)).await;
+        sent.map_err(|_| GuardLost)?;
+        Ok(Guarded { fence, orders: self.orders.clone(), state })
+    }
+
+    /// The number of its process.
+    pub const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits until the guard has ended, in whatever way. What it had is then dead.
+    pub async fn over(&self) {
+        // An error means that whoever could say so is gone, which says the same.
+        drop(self.over.clone().wait_for(|over| *over).await);
+    }
+
+    /// Ends the guard, and everything that it has, by force.
+    pub async fn end(self) {
+        // An error means that it has ended.
+        drop(self.orders.send(Command::Tell(Request::Bye)).await);
+        self.over().await;
+    }
+}
+
+/// A step that a guard holds. Dropping it changes nothing for the step while the guard is held.
+#[derive(Debug)]
+pub struct Guarded {
+    fence: Fence,
+    orders: mpsc::Sender<Command>,
+    state: watch::Receiver<State>,
+}
+
+impl Guarded {
+    /// The lease that it runs under.
+    pub const fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// The number of its main process, from a few milliseconds after it has started.
+    pub fn pid(&self) -> Option<i32> {
+        self.state.borrow().pid
+    }
+
+    /// Waits until its main process has ended. Others of it may be left, and may write to its output.
+    pub async fn exited(&self) -> Exit {
+        self.wait(|state| state.exit.is_some()).await
+    }
+
+    /// Waits until nothing of it is left: only then may its lease and its locks pass on.
+    pub async fn gone(&self) -> Exit {
+        self.wait(|state| state.gone).await
+    }
+
+    /// Stops it: politely, and by force after the grace, or by force at once. A later order can only hasten the end.
+    pub async fn stop(&self, how: StopHow, grace: Span) {
+        self.tell(Request::Stop { fence: self.fence, how, grace }).await;
+    }
+
+    /// Sets when nothing of it may be alive any more: it is told to end early enough to have its kill grace. The moment
+    /// is one of the clock that counts since the start of the machine, suspension included.
+    pub async fn set_deadline(&self, at: Option<Time>) {
+        self.tell(Request::Deadline { fence: self.fence, at }).await;
+    }
+
+    async fn wait(&self, reached: impl Fn(&State) -> bool) -> Exit {
+        let mut state = self.state.clone();
+        let reached = state.wait_for(|state| reached(state)).await;
+        // An error means that nobody is left who could say.
+        let exit = reached.ok().and_then(|state| state.exit.clone());
+        exit.unwrap_or(Exit::Lost)
+    }
+
+    async fn tell(&self, request: Request) {
+        // An error means that the guard is dead and with it the step.
+        drop(self.orders.send(Command::Tell(request)).await);
+    }
+}

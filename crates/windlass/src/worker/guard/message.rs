@@ -1,0 +1,141 @@
+//! What worker and guard tell each other.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use windlass_core::id::Fence;
+use windlass_core::session::StopHow;
+use windlass_core::time::{Span, Time};
+
+/// What a worker tells its guard.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Request {
+    /// Start a step. Its output's descriptor comes with it.
+    Spawn(Order),
+    /// Stop it, politely and then by force after the grace, or by force at once.
+    Stop { fence: Fence, how: StopHow, grace: Span },
+    /// Nothing of it may live beyond this moment.
+    Deadline { fence: Fence, at: Option<Time> },
+    /// The worker has nothing more to run.
+    Bye,
+}
+
+/// A step to start, as it travels.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) fence: Fence,
+    pub(super) argv: Vec<Text>,
+    pub(super) env: Vec<(Text, Text)>,
+    pub(super) removed: Vec<Text>,
+    pub(super) dir: Option<Text>,
+    pub(super) grace: Span,
+    pub(super) deadline: Option<Time>,
+}
+
+/// What a guard tells its worker.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Event {
+    /// It is up. The mark begins every value of the variable by which its steps are known.
+    Ready { mark: String },
+    /// A step has started.
+    Spawned { fence: Fence, pid: i32 },
+    /// A step could not be started; there is nothing of it.
+    NotSpawned { fence: Fence, why: NotSpawned },
+    /// A step's main process has ended; others of it may be left.
+    Exited { fence: Fence, exit: Exit },
+    /// Nothing of the step is left.
+    Gone { fence: Fence },
+}
+
+/// How a step's main process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It never started.
+    NotSpawned(NotSpawned),
+    /// Nobody knows: the guard died, and the step was killed.
+    Lost,
+}
+
+/// Why a step could not be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotSpawned {
+    /// What it was for.
+    pub cause: NotSpawnedCause,
+    /// For people: what could not be started, and why.
+    pub text: String,
+}
+
+/// What kept a step from starting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotSpawnedCause {
+    /// There is no such program.
+    NotFound,
+    /// There is, but it cannot be executed.
+    NotExecutable,
+    /// The directory that it should start in cannot be entered.
+    Directory,
+    /// The system had no room for it, or refused for another reason. It may work later.
+    System,
+}
+
+impl NotSpawned {
+    /// The exit code that a shell would have given.
+    pub const fn code(&self) -> i32 {
+        match self.cause {
+            NotSpawnedCause::NotFound => 127,
+            NotSpawnedCause::NotExecutable
+            | NotSpawnedCause::Directory
+            | NotSpawnedCause::System => 126,
+        }
+    }
+}
+
+/// A string of the operating system: bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Text(Vec<u8>);
+
+impl From<OsString> for Text {
+    fn from(text: OsString) -> Self {
+        Self(text.into_vec())
+    }
+}
+
+impl From<Text> for OsString {
+    fn from(text: Text) -> Self {
+        Self::from_vec(text.0)
+    }
+}
+
+// By hand: a derived one would take every byte by itself.
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes")
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Text, E> {
+        Ok(Text(bytes.to_vec()))
+    }
+}

@@ -1,0 +1,58 @@
+//! The guard: one small process per worker that starts every step, and outlives the worker to end them.
+//!
+//! ```text
+//!   worker ──── spawn, stop, deadline, bye ───▶ guard ──┬─ step, in a process group of its own
+//!          ◀─── spawned, exited, gone ─────────         └─ orphans of steps, adopted
+//! ```
+//!
+//! The worker starts it by executing its own program anew, see [`main_if_asked`]. Between them is a pair of sockets; a
+//! step's output pipe travels with the order to spawn it. What the guard promises:
+//!
+//! - A step is *gone* only when nothing of it is left: neither its process group nor a daemon that left the group. A
+//!   background process that holds the output pipe does not hold the step: it is told to end when the step's main
+//!   process has ended.
+//! - When the worker dies in whatever way, its end of the socket closes: everything is killed, by force and at once, and
+//!   the guard ends when nothing is left.
+//! - A deadline holds while the worker is dead, stopped or too busy to act, and counts suspension.
+//! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. What they mean is
+//!   for the worker to decide. Steps have no controlling terminal.
+//!
+//! When the guard dies, the worker kills what the guard had started; those attempts are lost. When both die, what is
+//! left is found by a marker in its environment: [`kill_strays`].
+//!
+//! The socket carries a stream of frames, not packets: a step's arguments may be larger than the largest packet, and
+//! macOS has no packets that tell of the other end's closing.
+
+#[cfg(unix)]
+mod adopted;
+#[cfg(unix)]
+mod charge;
+#[cfg(unix)]
+mod entry;
+#[cfg(unix)]
+mod frame;
+#[cfg(unix)]
+mod handle;
+#[cfg(unix)]
+mod link;
+#[cfg(unix)]
+mod message;
+#[cfg(unix)]
+mod process;
+#[cfg(unix)]
+mod program;
+#[cfg(unix)]
+mod stray;
+#[cfg(not(unix))]
+mod unsupported;
+
+#[cfg(unix)]
+pub use entry::main_if_asked;
+#[cfg(unix)]
+pub use handle::{Guard, GuardLost, Guarded, Spawn};
+#[cfg(unix)]
+pub use message::{Exit, NotSpawned, NotSpawnedCause};
+#[cfg(unix)]
+pub use stray::kill_strays;
+#[cfg(not(unix))]
+pub use unsupported::{Guard, main_if_asked};

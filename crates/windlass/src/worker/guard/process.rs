@@ -1,0 +1,318 @@
+//! The guard process itself: one thread, one wait for everything, no signal handler.
+//!
+//! Woken by its socket, by the end of a step's main process, by the timer of deadlines and graces. Idle, it sleeps.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, setsid, wait};
+use windlass_core::id::Fence;
+use windlass_core::time::{Span, Time};
+
+use super::adopted::Adopted;
+use super::charge::{Charge, Told};
+use super::frame::{Inbox, Outbox, Read};
+use super::message::{Event, Order, Request};
+use super::program::{self, Mark};
+use crate::worker::platform::{self, Alarm, Children, TICK};
+
+/// The news that a step has started waits this long for other news to go with it: most of the short steps end within
+/// it, and the worker is woken once.
+const SPAWNED_WAITS: Span = Span::millis(5);
+
+/// Unread news beyond which no more orders are read: the worker is stopped, or far behind.
+const NEWS_MAX: usize = 1 << 20;
+
+/// How often orphans are listed in a row because some had died. More come up only if a step produces them without end:
+/// then the guard has to see to other things in between.
+const ROUNDS: usize = 16;
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    GoesOn,
+    /// The worker said goodbye, or is gone.
+    Over,
+}
+
+/// What a wait ended with: whether the socket can be read, and whether a process may have ended.
+type Woken = (bool, bool);
+
+/// The guard.
+#[derive(Debug)]
+pub(super) struct Process {
+    socket: UnixStream,
+    inbox: Inbox,
+    outbox: Outbox,
+    /// When the outbox has to be written.
+    write_at: Option<Time>,
+    charges: Vec<Charge>,
+    /// Those that are gone and not reaped.
+    gone: Vec<Charge>,
+    adopted: Adopted,
+    children: Children,
+    /// The children as last listed.
+    listed: Vec<Pid>,
+    /// When it last looked at them.
+    looked_at: Time,
+    /// Which watches the last wait found to be due, those of main processes first.
+    fired: Vec<bool>,
+    alarm: Alarm,
+    mark: Mark,
+    serial: u64,
+}
+
+impl Process {
+    /// Makes the calling process a guard that is told what to do by the other end of this socket.
+    pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
+        // A session of its own: nothing of a terminal reaches it. It fails only for who leads a group already.
+        setsid()?;
+        platform::become_guard()?;
+        Ok(Self {
+            socket,
+            inbox: Inbox::default(),
+            outbox: Outbox::default(),
+            write_at: None,
+            charges: Vec::new(),
+            gone: Vec::new(),
+            adopted: Adopted::default(),
+            children: Children::open(),
+            listed: Vec::new(),
+            looked_at: Time::ZERO,
+            fired: Vec::new(),
+            alarm: Alarm::new()?,
+            mark: Mark::of_this_guard(),
+            serial: 0,
+        })
+    }
+
+    /// Serves until the worker says goodbye or is gone, then ends everything.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        self.tell(&Event::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)?;
+        let served = self.serve();
+        self.end().and(served)
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        loop {
+            let (told, ended) = self.wait()?;
+            let now = platform::boottime();
+            if ended || now.since(self.looked_at) >= TICK {
+                self.look(now)?;
+            }
+            // Before orders are obeyed: a spawn takes its time, and the worker can use it.
+            self.write(now);
+            self.bury();
+            if told && self.read()? == Life::Over || self.obey(now)? == Life::Over {
+                return Ok(());
+            }
+            self.charges.iter_mut().for_each(|charge| charge.enforce(now));
+            if self.charges.iter().any(|charge| charge.told > Told::Nothing) {
+                self.look(now)?;
+            }
+            self.write(now);
+            self.bury();
+        }
+    }
+
+    /// Waits for something to do.
+    fn wait(&mut self) -> io::Result<Woken> {
+        self.alarm.set(self.charges.iter().filter_map(Charge::due).min())?;
+        let behind = self.outbox.len() >= NEWS_MAX || self.inbox.has_message();
+        let unread = if behind { PollFlags::HUP } else { PollFlags::IN };
+        let unwritten = self.write_at.is_none() && !self.outbox.is_empty();
+        let unwritten = if unwritten { PollFlags::OUT } else { PollFlags::empty() };
+        let watches = self.charges.iter().filter_map(Charge::watch).chain(self.adopted.watches());
+        let others = self.alarm.descriptor().into_iter().chain(watches);
+        let mut fds = vec![PollFd::new(&self.socket, unread | unwritten)];
+        fds.extend(others.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let count = match poll(&mut fds, self.longest_wait().as_ref()) {
+            Err(Errno::INTR) => return Ok((false, false)),
+            count => count?,
+        };
+        let told = fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+        self.fired.clear();
+        let before_watches = 1 + usize::from(self.alarm.descriptor().is_some());
+        self.fired.extend(fds[before_watches..].iter().map(|fd| !fd.revents().is_empty()));
+        let of_charges = self.charges.iter_mut().filter(|charge| charge.watch().is_some());
+        of_charges.zip(&self.fired).for_each(|(charge, fired)| charge.notice(*fired));
+        let unwatched = self.charges.iter().any(Charge::is_unwatched);
+        // Nothing came: the time to look without being told.
+        Ok((
+            told,
+            (count == 0 && !self.inbox.has_message()) || unwatched || self.fired.contains(&true),
+        ))
+    }
+
+    /// Nothing runs: without end. Otherwise until something has to be looked at that tells nothing by itself.
+    fn longest_wait(&self) -> Option<Timespec> {
+        let now = platform::boottime();
+        let write = self.write_at.map(|at| at.since(now));
+        let order = self.inbox.has_message().then_some(Span::ZERO);
+        let busy = !self.charges.is_empty() || !self.adopted.is_empty();
+        let limit = self
+            .alarm
+            .wait(now)
+            .into_iter()
+            .chain(write)
+            .chain(order)
+            .chain(busy.then_some(TICK))
+            .min();
+        limit.map(|limit| {
+            let millis = limit.as_millis().cast_signed();
+            Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }
+        })
+    }
+
+    /// Sees who has ended, and what that leaves behind.
+    fn look(&mut self, now: Time) -> io::Result<()> {
+        self.looked_at = now;
+        for index in 0..self.charges.len() {
+            let charge = &mut self.charges[index];
+            if let Some(exit) = charge.look() {
+                let fence = charge.fence;
+                self.tell(&Event::Exited { fence, exit }, now)?;
+            }
+        }
+        // After the main processes: their orphans are there by the time that their end is seen.
+        self.adopt(now)?;
+        for index in (0..self.charges.len()).rev() {
+            let charge = &mut self.charges[index];
+            let fence = charge.fence;
+            let left = self.adopted.has_of(fence) || platform::group_left(charge.leader);
+            if !charge.has_exited() || left {
+                charge.clear_up(now);
+                self.adopted.follow(charge);
+                continue;
+            }
+            self.gone.push(self.charges.swap_remove(index));
+            self.tell(&Event::Gone { fence }, now)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in new orphans and reaps dead ones.
+    fn adopt(&mut self, now: Time) -> io::Result<()> {
+        for _ in 0..ROUNDS {
+            self.children.list(&mut self.listed)?;
+            // Every main process is in the list: it is reaped last.
+            if self.adopted.is_empty() && self.listed.len() <= self.charges.len() {
+                return Ok(());
+            }
+            self.adopted.take_in(&self.listed, &self.charges, (self.serial, now));
+            let some_died = self.adopted.reap();
+            self.adopted.attribute(&self.charges, &self.mark, now);
+            if !some_died {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what the worker sent.
+    fn read(&mut self) -> io::Result<Life> {
+        match self.inbox.read(self.socket.as_fd()) {
+            Ok(Read::Some) => Ok(Life::GoesOn),
+            Ok(Read::End) => Ok(Life::Over),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Life::GoesOn),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Obeys what was read, up to the next spawn: that takes longest, and who has ended meanwhile is told first, so that
+    /// the worker decides what comes next while the guard starts what comes now.
+    fn obey(&mut self, now: Time) -> io::Result<Life> {
+        while let Some(request) = self.inbox.next()? {
+            match request {
+                Request::Spawn(order) => {
+                    self.spawn(order, now)?;
+                    break;
+                }
+                Request::Stop { fence, how, grace } => {
+                    self.with(fence, |charge| charge.stop(how, grace, now));
+                }
+                Request::Deadline { fence, at } => {
+                    self.with(fence, |charge| charge.set_deadline(at));
+                }
+                Request::Bye => return Ok(Life::Over),
+            }
+        }
+        Ok(Life::GoesOn)
+    }
+
+    /// Reaps the main processes of steps that are gone. Nobody waits for it.
+    fn bury(&mut self) {
+        self.gone.drain(..).for_each(|charge| charge.bury());
+    }
+
+    fn spawn(&mut self, order: Order, now: Time) -> io::Result<()> {
+        let (fence, grace, deadline) = (order.fence, order.grace, order.deadline);
+        match program::spawn(order, self.inbox.descriptor(), &self.mark) {
+            Err(why) => self.tell(&Event::NotSpawned { fence, why }, now),
+            Ok(pid) => {
+                self.serial += 1;
+                let mut charge = Charge::new(fence, self.serial, pid, grace);
+                charge.set_deadline(deadline);
+                self.charges.push(charge);
+                let spawned = Event::Spawned { fence, pid: pid.as_raw_nonzero().get() };
+                self.tell(&spawned, now + SPAWNED_WAITS)
+            }
+        }
+    }
+
+    /// A step that is gone, or never was, needs nothing.
+    fn with(&mut self, fence: Fence, act: impl FnOnce(&mut Charge)) {
+        if let Some(charge) = self.charges.iter_mut().find(|charge| charge.fence == fence) {
+            act(charge);
+        }
+    }
+
+    /// Adds news, which are written at this moment at the latest.
+    fn tell(&mut self, event: &Event, write_at: Time) -> io::Result<()> {
+        self.write_at = Some(self.write_at.map_or(write_at, |at| at.min(write_at)));
+        self.outbox.push(event, None)
+    }
+
+    /// Writes the news that are due, as far as the worker takes them.
+    fn write(&mut self, now: Time) {
+        let writing = self.write_at.is_none() && !self.outbox.is_empty();
+        if writing || self.write_at.is_some_and(|at| at <= now) {
+            self.write_at = None;
+            // That the worker is gone is seen by reading; what it did not take is written when it does.
+            let _ = self.outbox.flush(self.socket.as_fd());
+        }
+    }
+
+    /// Kills whatever is left, and returns when nothing is.
+    ///
+    /// At once and by force: whoever waits for a lock of these steps waits for their end, and nobody is left who would
+    /// read what they have to say.
+    fn end(mut self) -> io::Result<()> {
+        for charge in &self.charges {
+            // It fails if the group is gone.
+            let _ = kill_process_group(charge.leader, Signal::KILL);
+        }
+        loop {
+            self.children.list(&mut self.listed)?;
+            for child in &self.listed {
+                // It fails if it may not be signalled: then its end is awaited all the same.
+                let _ = kill_process(*child, Signal::KILL);
+            }
+            match wait(WaitOptions::empty()) {
+                Err(Errno::CHILD) => break,
+                Err(Errno::INTR) | Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            // More that died meanwhile: one listing for all of them.
+            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        }
+        while self.charges.iter().any(|charge| platform::group_left(charge.leader)) {
+            poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }))?;
+        }
+        // Here, where nothing is left, a guard on a network link will report the end of this life of the worker.
+        Ok(())
+    }
+}

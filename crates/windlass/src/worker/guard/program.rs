@@ -1,0 +1,168 @@
+//! From the order to spawn a step to its process.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
+use windlass_core::id::Fence;
+
+use super::entry::SOCKET_VARIABLE;
+use super::message::{NotSpawned, NotSpawnedCause, Order};
+use crate::worker::platform;
+
+/// By its value the guard knows the descendants of a step.
+///
+/// Not the fence alone: a step may itself run windlass, whose fences are others. Each guard adds a word to the value
+/// that it finds, so that each finds its own word in every descendant.
+const MARK_VARIABLE: &str = "WINDLASS_GUARD";
+
+/// Where programs are looked for if a step's environment does not say.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// What the environment of each step is marked with.
+#[derive(Debug)]
+pub(super) struct Mark {
+    /// The marks of guards around this one, each followed by a space.
+    outer: OsString,
+    /// Of this guard: its number and when it started, for numbers are used again.
+    own: String,
+}
+
+impl Mark {
+    /// The calling process's.
+    #[expect(clippy::disallowed_methods, reason = "a guard is given nothing but its environment")]
+    pub(super) fn of_this_guard() -> Self {
+        let mut outer = std::env::var_os(MARK_VARIABLE).unwrap_or_default();
+        if !outer.is_empty() {
+            outer.push(" ");
+        }
+        let started = platform::boottime().as_millis();
+        Self { outer, own: format!("{}-{started}", getpid().as_raw_nonzero()) }
+    }
+
+    /// That of another guard, whose steps alone are looked for.
+    pub(super) fn of_other(own: String) -> Self {
+        Self { outer: OsString::new(), own }
+    }
+
+    /// What is this guard's own in it.
+    pub(super) fn own(&self) -> &str {
+        &self.own
+    }
+
+    fn value(&self, fence: Fence) -> OsString {
+        let mut value = self.outer.clone();
+        value.push(format!("{}:{}", self.own, fence.0));
+        value
+    }
+
+    /// Whose step an entry of an environment says a process to be, if it is one of this guard's.
+    pub(super) fn fence_in(&self, entry: &[u8]) -> Option<Fence> {
+        let words = entry.strip_prefix(MARK_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+        words.split(|byte| *byte == b' ').find_map(|word| {
+            let step = word.strip_prefix(self.own.as_bytes())?.strip_prefix(b":")?;
+            str::from_utf8(step).ok()?.parse().ok().map(Fence)
+        })
+    }
+}
+
+/// Starts the main process of a step, as the leader of a process group.
+pub(super) fn spawn(order: Order, output: Option<OwnedFd>, mark: &Mark) -> Result<Pid, NotSpawned> {
+    let argv: Vec<OsString> = order.argv.into_iter().map(OsString::from).collect();
+    let dir = order.dir.map(|dir| PathBuf::from(OsString::from(dir)));
+    let name = argv.first().ok_or_else(|| refused(OsStr::new(""), &Errno::NOENT.into()))?;
+    let output = output.ok_or_else(|| refused(name, &Errno::BADF.into()))?;
+    let env: Vec<(OsString, OsString)> =
+        order.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let removed: Vec<OsString> = order.removed.into_iter().map(OsString::from).collect();
+
+    let searched = search(name, path_of(&env, &removed), dir.as_deref());
+    let program = searched.as_ref().map_or(name.as_os_str(), |found| found.as_os_str());
+    let mut command = Command::new(program);
+    // What is removed comes first: what is set counts.
+    for name in &removed {
+        command.env_remove(name);
+    }
+    command
+        .arg0(name)
+        .args(&argv[1..])
+        .envs(env)
+        .env(MARK_VARIABLE, mark.value(order.fence))
+        .env_remove(SOCKET_VARIABLE)
+        .process_group(0)
+        .stdin(Stdio::null());
+    if let Some(dir) = &dir {
+        command.current_dir(dir);
+    }
+    start(command, output).map_err(|error| explain(name, dir.as_deref(), &error))
+}
+
+fn start(mut command: Command, output: OwnedFd) -> io::Result<Pid> {
+    command.stderr(output.try_clone()?).stdout(output);
+    let child = command.spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+/// The search path of the step if it is not the guard's own.
+fn path_of<'a>(env: &'a [(OsString, OsString)], removed: &[OsString]) -> Option<&'a OsStr> {
+    let set = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let unset = removed.iter().any(|name| name == "PATH").then_some(OsStr::new(DEFAULT_PATH));
+    set.or(unset)
+}
+
+/// Finds the program where the step's own search path says: left to the standard library, this would cost a fork.
+fn search(name: &OsStr, path: Option<&OsStr>, dir: Option<&Path>) -> Option<PathBuf> {
+    let path = path.filter(|_| !name.as_bytes().contains(&b'/'))?;
+    let found = std::env::split_paths(path).find_map(|folder| {
+        let file = folder.join(name);
+        let seen_from_here = dir.map_or_else(|| file.clone(), |dir| dir.join(&file));
+        let executable = access(&seen_from_here, Access::EXEC_OK).is_ok();
+        (executable && seen_from_here.is_file()).then_some(file)
+    });
+    // A path that does not exist keeps the library from looking elsewhere.
+    Some(found.unwrap_or_else(|| Path::new("/nonexistent").join(name)))
+}
+
+fn explain(name: &OsStr, dir: Option<&Path>, error: &io::Error) -> NotSpawned {
+    let Some(dir) = dir.filter(|dir| access(*dir, Access::EXEC_OK).is_err() || !dir.is_dir())
+    else {
+        return refused(name, error);
+    };
+    let text = format!("cannot start {} in {}: {error}", name.display(), dir.display());
+    NotSpawned { cause: NotSpawnedCause::Directory, text }
+}
+
+fn refused(name: &OsStr, error: &io::Error) -> NotSpawned {
+    let cause = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT) => NotSpawnedCause::NotFound,
+        Some(Errno::ACCESS | Errno::NOEXEC | Errno::PERM | Errno::ISDIR | Errno::NOTDIR) => {
+            NotSpawnedCause::NotExecutable
+        }
+        _ => NotSpawnedCause::System,
+    };
+    let text = format!("cannot start {}: {error}", name.display());
+    NotSpawned { cause, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_knows_its_steps_beside_those_of_guards_around_it() {
+        let mark = Mark { outer: OsString::from("12-900:7 "), own: "34-950".to_owned() };
+        let entry = [b"WINDLASS_GUARD=", mark.value(Fence(5)).as_bytes()].concat();
+        assert_eq!(entry, b"WINDLASS_GUARD=12-900:7 34-950:5");
+        assert_eq!(mark.fence_in(&entry), Some(Fence(5)));
+        assert_eq!(Mark::of_other("12-900".to_owned()).fence_in(&entry), Some(Fence(7)));
+        assert_eq!(Mark::of_other("2-900".to_owned()).fence_in(&entry), None);
+        assert_eq!(mark.fence_in(b"OTHER=34-950:5"), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! What is left of steps when the guard that had them is dead.
+
+use std::io;
+use std::time::Duration;
+
+use crate::worker::platform;
+
+/// From one look to the next: what is killed is gone by then, and what was just being started has its environment.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// So many looks in a row have to find nothing: a process that is just being started has no environment of its own yet.
+const CLEAN_LOOKS: u32 = 2;
+
+/// Who cannot be killed within 5 s, waits for a disk that does not answer; nothing more can be done.
+const LOOKS_MAX: u32 = 250;
+
+/// Kills every process that was started with this entry in its environment, `NAME=value`, and waits until none is left;
+/// the calling process excepted. Returns how many there were.
+///
+/// For the start of a worker whose former life died together with its guard: each step has to be given a variable that
+/// names the worker. It looks at every process of the system: it is for starts, not for steps.
+pub async fn kill_strays(entry: &str) -> io::Result<usize> {
+    kill_where(|found| found == entry.as_bytes()).await
+}
+
+pub(super) async fn kill_where(entry: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
+    let (mut most, mut clean) = (0, 0);
+    for _ in 0..LOOKS_MAX {
+        let strays = platform::strays(&entry)?;
+        most = most.max(strays.len());
+        clean = if strays.is_empty() { clean + 1 } else { 0 };
+        if clean == CLEAN_LOOKS {
+            return Ok(most);
+        }
+        strays.iter().for_each(platform::Stray::kill);
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    Err(io::Error::other("processes of a former life cannot be killed"))
+}

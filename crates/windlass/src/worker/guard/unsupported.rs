@@ -1,0 +1,19 @@
+//! Stands in where there is no guard yet.
+
+use std::io;
+
+/// Does nothing: no process of this system is ever asked to be a guard.
+pub const fn main_if_asked() {}
+
+/// The guard that this system does not have.
+#[derive(Debug)]
+pub enum Guard {}
+
+impl Guard {
+    /// Fails: steps cannot be executed on this system yet.
+    #[expect(clippy::unused_async, reason = "elsewhere it waits")]
+    pub async fn start() -> io::Result<Self> {
+        let text = "executing steps is not supported on this system yet";
+        Err(io::Error::new(io::ErrorKind::Unsupported, text))
+    }
+}

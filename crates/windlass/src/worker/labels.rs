@@ -1,0 +1,123 @@
+//! What this machine is and has, as labels: `linux`, `os=linux`, `x86_64`, `arch=x86_64`, `cpu=8`, `mem=…`, the tools on
+//! its PATH and the executors of this build.
+
+use std::env::consts::{ARCH, EXE_SUFFIX, OS};
+use std::ffi::OsStr;
+use std::fs;
+use std::thread;
+
+use windlass_core::requirement::Labels;
+
+/// Tools that steps ask for by name. A list, not all of PATH: a label is a promise, and PATH holds thousands of names.
+const TOOLS: &[&str] = &[
+    "bash",
+    "bun",
+    "bundle",
+    "cargo",
+    "clang",
+    "cmake",
+    "composer",
+    "curl",
+    "deno",
+    "docker",
+    "dotnet",
+    "gcc",
+    "git",
+    "go",
+    "gradle",
+    "helm",
+    "java",
+    "jq",
+    "just",
+    "kubectl",
+    "make",
+    "mvn",
+    "ninja",
+    "node",
+    "npm",
+    "nvidia-smi",
+    "php",
+    "pnpm",
+    "podman",
+    "psql",
+    "pwsh",
+    "python3",
+    "rsync",
+    "ruby",
+    "rustc",
+    "rustup",
+    "ssh",
+    "swift",
+    "task",
+    "terraform",
+    "uv",
+    "yarn",
+    "zig",
+];
+/// How this build can execute an attempt.
+const EXECUTORS: &[&str] = &["shell", "noop"];
+
+/// The labels of this machine.
+#[expect(clippy::disallowed_methods, reason = "the search path is a fact of the machine")]
+pub fn detect() -> Labels {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let facts = [OS.to_owned(), format!("os={OS}"), ARCH.to_owned(), format!("arch={ARCH}")];
+    let cpu = thread::available_parallelism().ok().map(|count| format!("cpu={count}"));
+    let memory = memory().map(|bytes| format!("mem={bytes}"));
+    let executors = EXECUTORS.iter().map(|name| format!("executor={name}"));
+    let tools = tools(&path).map(str::to_owned);
+    Labels::new(facts.into_iter().chain(cpu).chain(memory).chain(executors).chain(tools))
+}
+
+/// Those of the tools that a folder of the search path has.
+fn tools(path: &OsStr) -> impl Iterator<Item = &'static str> {
+    let has = move |tool: &&&str| {
+        std::env::split_paths(path)
+            .any(|folder| folder.join(format!("{tool}{EXE_SUFFIX}")).is_file())
+    };
+    TOOLS.iter().filter(has).copied()
+}
+
+/// Bytes of memory: the machine's, or less if a container gets less. Unknown where there is no `/proc`.
+fn memory() -> Option<u64> {
+    let machine = total(&fs::read_to_string("/proc/meminfo").ok()?)?;
+    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let limit = limit.and_then(|text| text.trim().parse::<u64>().ok());
+    Some(limit.map_or(machine, |limit| limit.min(machine)))
+}
+
+/// The line `MemTotal:  16384 kB`, in bytes.
+fn total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_says_what_it_is_in_both_forms() {
+        let labels = detect();
+        assert!(labels.has(OS) && labels.has(&format!("os={OS}")));
+        assert!(labels.has(ARCH) && labels.has(&format!("arch={ARCH}")));
+        assert!(labels.has("executor=shell") && labels.has("executor=noop"));
+        assert!(labels.number("cpu").is_some_and(|count| count > 0));
+    }
+
+    #[test]
+    fn tools_are_found_on_the_search_path_only() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(format!("docker{EXE_SUFFIX}")), "").unwrap();
+        fs::create_dir(folder.path().join("git")).unwrap();
+        let found: Vec<&str> = tools(folder.path().as_os_str()).collect();
+        assert_eq!(found, ["docker"]);
+    }
+
+    #[test]
+    fn memory_counts_in_bytes() {
+        assert_eq!(total("MemFree: 1 kB\nMemTotal:       2048 kB\n"), Some(2048 * 1024));
+        assert_eq!(total("nothing"), None);
+    }
+}

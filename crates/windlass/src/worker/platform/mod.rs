@@ -1,0 +1,21 @@
+//! What the worker asks of the operating system and what differs between them.
+//!
+//! Linux gives the guard all that it wants: it adopts orphans (subreaper), is woken by the end of a process (pidfd),
+//! lists its children and reads their environment (`/proc`). Elsewhere on Unix it knows process groups only and looks
+//! at them from time to time. On other systems there is no guard yet.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{
+    Alarm, Children, RECEIVE, SEND, Stray, TICK, become_guard, boottime, environment_has,
+    group_left, is_dying, keep_private, own_program, strays, watch,
+};
+
+#[cfg(all(unix, not(target_os = "linux")))]
+mod posix;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(crate) use posix::{
+    Alarm, Children, RECEIVE, SEND, Stray, TICK, become_guard, boottime, environment_has,
+    group_left, is_dying, keep_private, own_program, strays, watch,
+};

@@ -1,0 +1,128 @@
+//! Unix without what Linux adds: process groups, looked at from time to time.
+//!
+//! A process that leaves its group is not found here, and nothing is found by its environment.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::{Pid, test_kill_process_group};
+use rustix::time::{ClockId, clock_gettime};
+use windlass_core::time::{Span, Time};
+
+/// How the guard's socket is written: it never waits.
+pub(crate) const SEND: SendFlags = SendFlags::DONTWAIT;
+
+/// How the guard's socket is read: it never waits.
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
+
+/// How often the guard looks at what runs: nothing wakes it. Shorter costs more than steps would gain.
+pub(crate) const TICK: Span = Span::millis(20);
+
+/// Nothing to become: orphans go to the system.
+#[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
+pub(crate) const fn become_guard() -> io::Result<()> {
+    Ok(())
+}
+
+/// The file of the running program.
+pub(crate) fn own_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
+/// The time since some start. On macOS this clock counts suspension.
+pub(crate) fn boottime() -> Time {
+    let now = clock_gettime(ClockId::Monotonic);
+    let millis = now.tv_sec * 1000 + now.tv_nsec / 1_000_000;
+    Time::from_millis(u64::try_from(millis).expect("the time since the start is not negative"))
+}
+
+/// No descriptor tells of the end of a child here.
+pub(crate) const fn watch(_child: Pid) -> Option<OwnedFd> {
+    None
+}
+
+/// Whether the group of a child has living members.
+pub(crate) fn group_left(leader: Pid) -> bool {
+    test_kill_process_group(leader).is_ok()
+}
+
+/// Keeps children from inheriting a received descriptor.
+pub(crate) fn keep_private(received: &OwnedFd) {
+    // It fails for a descriptor that is not open only.
+    let _ = rustix::io::fcntl_setfd(received, rustix::io::FdFlags::CLOEXEC);
+}
+
+/// When to wake.
+#[derive(Debug)]
+pub(crate) struct Alarm(Option<Time>);
+
+impl Alarm {
+    /// One that is not set.
+    #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
+    pub(crate) const fn new() -> io::Result<Self> {
+        Ok(Self(None))
+    }
+
+    /// Sets it.
+    #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
+    pub(crate) const fn set(&mut self, at: Option<Time>) -> io::Result<()> {
+        self.0 = at;
+        Ok(())
+    }
+
+    /// There is none to wait for.
+    #[expect(clippy::unused_self, reason = "Linux has one")]
+    pub(crate) const fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// How long to wait at most.
+    pub(crate) fn wait(&self, now: Time) -> Option<Span> {
+        self.0.map(|at| at.since(now))
+    }
+}
+
+/// Stands for the list of adopted orphans: there are none here.
+#[derive(Debug)]
+pub(crate) struct Children;
+
+impl Children {
+    /// The children of the calling process.
+    pub(crate) const fn open() -> Self {
+        Self
+    }
+
+    /// Lists none.
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as on Linux")]
+    pub(crate) fn list(&mut self, into: &mut Vec<Pid>) -> io::Result<()> {
+        into.clear();
+        Ok(())
+    }
+}
+
+/// The environment of another process cannot be read here.
+pub(crate) fn environment_has(_process: Pid, _entry: impl Fn(&[u8]) -> bool) -> bool {
+    false
+}
+
+/// No orphan is known here.
+pub(crate) const fn is_dying(_process: Pid) -> bool {
+    false
+}
+
+/// A process that was found by its environment.
+#[derive(Debug)]
+pub(crate) struct Stray;
+
+impl Stray {
+    /// Ends it by force.
+    pub(crate) const fn kill(&self) {}
+}
+
+/// Finds nothing here.
+#[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
+pub(crate) fn strays(_entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Stray>> {
+    Ok(Vec::new())
+}

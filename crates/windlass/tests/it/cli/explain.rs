@@ -1,0 +1,64 @@
+//! `explain`: a page for every code.
+
+use insta::assert_snapshot;
+use windlass::core::problem::Code;
+
+use super::crew::Folder;
+
+#[test]
+fn every_code_has_its_page() {
+    let folder = Folder::empty();
+    let list = folder.data("explain");
+    assert_eq!(list.lines().count(), Code::ALL.len());
+    for line in list.lines().step_by(7) {
+        let (code, title) = line.split_once("  ").unwrap();
+        assert_eq!(
+            folder.data(&format!("explain {code}")).lines().next().unwrap(),
+            format!("# {code}: {title}")
+        );
+    }
+}
+
+#[test]
+fn a_page() {
+    assert_snapshot!(Folder::empty().run("explain e029"), @r#"
+    # E029: a duration without a unit
+
+    `15` could be seconds, minutes or milliseconds, and tools differ. Durations are written `250ms`, `90s`, `15m`, `2h`,
+    `1h30m` or `7d`.
+
+    Wrong:
+
+    ```yaml
+    steps:
+      a:
+        timeout: 15
+        run: make
+    ```
+
+    Right:
+
+    ```yaml
+    steps:
+      a:
+        timeout: 15m
+        run: make
+    ```
+    "#);
+}
+
+#[test]
+fn an_unknown_code() {
+    assert_snapshot!(Folder::empty().run("explain E29"), @r#"
+    exit code 2
+    --- said ---
+    error: there is no code `E29`
+      hint: did you mean `E029`? `windlass explain` lists them all
+    "#);
+    assert_snapshot!(Folder::empty().run("explain timeout"), @r#"
+    exit code 2
+    --- said ---
+    error: there is no code `timeout`
+      hint: `windlass explain` lists them all
+    "#);
+}

@@ -1,0 +1,210 @@
+//! `init`: what it finds, and that what it writes is valid.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use super::crew::Folder;
+
+fn written(folder: &Folder) -> String {
+    let said = folder.run("init");
+    assert!(folder.data("validate").contains("is valid"), "{said}");
+    let text = fs::read_to_string(folder.path().join("windlass.yml")).expect("it was written");
+    let useful =
+        text.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with('#'));
+    assert!((5..=30).contains(&useful.count()), "{text}");
+    format!("{said}\n{text}")
+}
+
+#[test]
+fn an_empty_folder() {
+    assert_snapshot!(written(&Folder::empty()), @r#"
+    windlass.yml written (found: nothing known)
+    Try `windlass plan`.
+
+    # A pipeline: steps run in parallel where `needs` allows it.
+    # `windlass plan` shows the order, `windlass graph` draws it.
+
+    steps:
+      hello:
+        run: echo hello from windlass
+
+      # A step waits for what it needs.
+      world:
+        needs: hello
+        run: echo and good-bye
+    "#);
+}
+
+#[test]
+fn cargo() {
+    assert_snapshot!(written(&Folder::empty().file("Cargo.toml", "[package]\n")), @r#"
+    windlass.yml written (found: Cargo)
+    Try `windlass plan`.
+
+    # A pipeline: steps run in parallel where `needs` allows it.
+    # `windlass plan` shows the order, `windlass graph` draws it.
+
+    steps:
+      # These need nothing of each other and share one target folder.
+      fmt:
+        run: cargo fmt --all --check
+
+      lint:
+        run: cargo clippy --workspace --all-targets -- -D warnings
+
+      test:
+        run: cargo test --workspace
+
+      # Last, and only if the tests passed.
+      build:
+        needs: test
+        run: cargo build --release
+    "#);
+}
+
+#[test]
+fn npm() {
+    let package = r#"{ "scripts": { "test": "jest", "build": "vite build", "start": "vite" } }"#;
+    let folder = Folder::empty().file("package.json", package).file("package-lock.json", "{}");
+    assert_snapshot!(written(&folder), @r#"
+    windlass.yml written (found: npm)
+    Try `windlass plan`.
+
+    # A pipeline: steps run in parallel where `needs` allows it.
+    # `windlass plan` shows the order, `windlass graph` draws it.
+
+    steps:
+      # Everything else needs the packages.
+      install:
+        run: npm ci
+
+      test:
+        needs: install
+        run: npm run test
+
+      build:
+        needs: install
+        run: npm run build
+    "#);
+}
+
+#[test]
+fn go() {
+    assert_snapshot!(written(&Folder::empty().file("go.mod", "module x\n")), @r#"
+    windlass.yml written (found: Go)
+    Try `windlass plan`.
+
+    # A pipeline: steps run in parallel where `needs` allows it.
+    # `windlass plan` shows the order, `windlass graph` draws it.
+
+    steps:
+      # Vet and test need nothing of each other.
+      vet:
+        run: go vet ./...
+
+      test:
+        run: go test ./...
+
+      # Only if the tests passed.
+      build:
+        needs: test
+        run: go build ./...
+    "#);
+}
+
+#[test]
+fn python() {
+    let folder = Folder::empty().file("pyproject.toml", "").file("tests/test_x.py", "");
+    assert_snapshot!(written(&folder), @r#"
+    windlass.yml written (found: Python)
+    Try `windlass plan`.
+
+    # A pipeline: steps run in parallel where `needs` allows it.
+    # `windlass plan` shows the order, `windlass graph` draws it.
+
+    steps:
+      # An environment of its own; done again it changes nothing.
+      venv:
+        run: python3 -m venv .venv
+
+      install:
+        needs: venv
+        run: .venv/bin/pip install -e .
+
+      test:
+        needs: install
+        run: .venv/bin/python -m pytest
+    "#);
+}
+
+#[test]
+fn make() {
+    let folder = Folder::empty().file("Makefile", "test: build\n\t./test\nbuild:\n\tcc\n");
+    assert_snapshot!(written(&folder), @r#"
+    windlass.yml written (found: Make)
+    Try `windlass plan`.
+
+    # A pipeline: steps run in parallel where `needs` allows it.
+    # `windlass plan` shows the order, `windlass graph` draws it.
+
+    steps:
+      # make knows what is up to date; windlass runs its targets side by side.
+      build:
+        run: make build
+
+      test:
+        needs: build
+        run: make test
+    "#);
+}
+
+#[test]
+fn several_at_once() {
+    let folder =
+        Folder::empty().file("Cargo.toml", "").file("package.json", "{}").file("Makefile", "");
+    assert_snapshot!(written(&folder), @r#"
+    windlass.yml written (found: Cargo, npm, Make)
+    Try `windlass plan`.
+
+    # A pipeline: steps run in parallel where `needs` allows it.
+    # `windlass plan` shows the order, `windlass graph` draws it.
+
+    steps:
+      # These need nothing of each other and share one target folder.
+      cargo-fmt:
+        run: cargo fmt --all --check
+
+      cargo-lint:
+        run: cargo clippy --workspace --all-targets -- -D warnings
+
+      cargo-test:
+        run: cargo test --workspace
+
+      # Last, and only if the tests passed.
+      cargo-build:
+        needs: cargo-test
+        run: cargo build --release
+
+      # Everything else needs the packages.
+      npm-install:
+        run: npm install
+
+      # make knows what is up to date; windlass runs its targets side by side.
+      make-build:
+        run: make
+    "#);
+}
+
+#[test]
+fn a_file_that_is_there_is_left_alone() {
+    let folder = Folder::with("# mine\n");
+    assert_snapshot!(folder.run("init"), @r#"
+    exit code 2
+    --- said ---
+    error: there is a windlass.yml already
+      hint: `windlass init --force` replaces it
+    "#);
+    assert_eq!(fs::read_to_string(folder.path().join("windlass.yml")).unwrap(), "# mine\n");
+    assert!(folder.data("init --force").starts_with("windlass.yml written"));
+}

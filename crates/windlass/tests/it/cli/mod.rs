@@ -1,0 +1,13 @@
+//! The program as people and scripts use it: what it prints, where, and how it ends.
+
+mod crew;
+mod expand;
+mod explain;
+mod files;
+mod first_mistakes;
+mod graph;
+mod init;
+mod plan;
+mod schema;
+mod usage;
+mod validate;

@@ -1,0 +1,137 @@
+//! `validate`: everything that is wrong, or what was found.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use super::crew::{Folder, SHIP, shown};
+
+#[test]
+fn a_valid_file_says_what_it_has() {
+    assert_snapshot!(Folder::with(SHIP).run("validate"), @r#"windlass.yml is valid: 6 steps, 3 matrix cells, 2 locks and 1 param"#);
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let text = "stages: 1\nsteps:\n  a:\n    run: make\n    timeout: 15\n    need: b\n";
+    assert_snapshot!(Folder::with(text).run("validate"), @r#"
+    exit code 3
+    error[E041]: `stages` is no key of a pipeline
+     --> windlass.yml:1:1
+      |
+    1 | stages: 1
+      | ^^^^^^ it is called `steps` here
+      |
+      = help: `steps`: What is to be done, by name
+
+    error[E029]: `timeout` needs a unit
+     --> windlass.yml:5:14
+      |
+    5 |     timeout: 15
+      |              ^^ 15 of what?
+      |
+      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      |
+      = write:
+    5 |     timeout: 15m
+
+    error[E041]: `need` is no key of a step
+     --> windlass.yml:6:5
+      |
+    6 |     need: b
+      |     ^^^^ it is called `needs` here
+      |
+      = help: `needs`: Steps that must have ended well before it begins
+      |
+      = write:
+    6 |     needs: b
+
+    windlass.yml: 3 errors; `windlass explain E041` tells more
+    "#);
+}
+
+#[test]
+fn in_colour() {
+    let folder = Folder::with("steps:\n  a: { run: make, timeout: 15 }\n");
+    let output = folder.command("validate").env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert_snapshot!(shown(&output).replace('\u{1b}', "^"), @r#"
+    exit code 3
+    ^[1;31merror[E029]^[0m^[1m: `timeout` needs a unit^[0m
+    ^[1;34m -->^[0m windlass.yml:2:28
+    ^[1;34m  |^[0m
+    ^[1;34m2 |^[0m   a: { run: make, timeout: 15 }
+    ^[1;34m  |^[0m                            ^[1;31m^^ 15 of what?^[0m
+    ^[1;34m  |^[0m
+    ^[1;34m  =^[0m ^[1mhelp:^[0m durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+    ^[1;34m  |^[0m
+    ^[1;34m  =^[0m ^[1mwrite:^[0m
+    ^[1;34m2 |^[0m ^[32m  a: { run: make, timeout: 15m }^[0m
+
+    windlass.yml: ^[31m1 error^[0m; `windlass explain E029` tells more
+    "#);
+    let mut plain = folder.command("validate");
+    let plain = plain.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
+    assert!(!shown(&plain).contains('\u{1b}'));
+}
+
+#[test]
+fn what_is_not_available_yet_is_a_note() {
+    let folder = Folder::with("steps:\n  a: { run: make, image: rust }\n");
+    assert_snapshot!(folder.run("validate"), @r#"
+    note[E043]: `image` is not available yet
+     --> windlass.yml:2:19
+      |
+    2 |   a: { run: make, image: rust }
+      |                   ^^^^^ this version knows the key and cannot execute it
+
+    windlass.yml: 1 note; `windlass explain E043` tells more
+    windlass.yml is valid: 1 step
+    "#);
+}
+
+#[test]
+fn a_param_that_must_be_given_is_no_problem_of_the_file() {
+    let text =
+        "params: { version: }\nsteps:\n  a: { run: make, timeout: \"${{ params.version }}\" }\n";
+    let folder = Folder::with(text);
+    assert_snapshot!(folder.run("validate"), @r#"windlass.yml is valid: 1 step and 1 param"#);
+    assert_snapshot!(folder.run("validate -p version=soon"), @r#"
+    exit code 3
+    error[E042]: `timeout` takes a duration such as `90s` or `15m`, and this comes out as `soon`
+     --> windlass.yml:3:28
+      |
+    3 |   a: { run: make, timeout: "${{ params.version }}" }
+      |                            ^^^^^^^^^^^^^^^^^^^^^^^
+
+    windlass.yml: 1 error; `windlass explain E042` tells more
+    "#);
+}
+
+#[test]
+fn as_json() {
+    let folder = Folder::with("steps:\n  a: { run: make, timeout: 15 }\n");
+    let output = folder.output("validate --json");
+    assert_eq!(output.status.code(), Some(3));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_snapshot!(format!("{report:#}"), @r#"
+    {
+      "file": "windlass.yml",
+      "problems": [
+        {
+          "code": "E029",
+          "column": 28,
+          "end_column": 30,
+          "end_line": 2,
+          "fix": "  a: { run: make, timeout: 15m }",
+          "help": "durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`",
+          "label": "15 of what?",
+          "line": 2,
+          "severity": "error",
+          "title": "`timeout` needs a unit"
+        }
+      ],
+      "valid": false
+    }
+    "#);
+    let report: Value = serde_json::from_str(&Folder::with(SHIP).data("validate --json")).unwrap();
+    assert_snapshot!(report, @r#"{"cells":3,"file":"windlass.yml","locks":["device-farm","prod"],"params":["channel"],"problems":[],"steps":["lint","test","bundle","soak","deploy","tell"],"valid":true}"#);
+}

@@ -1,0 +1,121 @@
+//! A whole node in one process: real stores, real processes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use windlass::controller::Followed;
+use windlass::core::engine::{Answer, Event, Request, Submit};
+use windlass::core::expand::{self, Inputs};
+use windlass::core::id::RunId;
+use windlass::core::outcome::RunStatus;
+use windlass::core::plan::Plan;
+use windlass::core::problem::{Severity, Source};
+use windlass::core::requirement::Labels;
+use windlass::core::spec;
+use windlass::journal::Position;
+use windlass::local::{Crew, Station, Stores, system_now};
+use windlass::logs::LogId;
+use windlass::worker::executors::{Builtin, Place};
+use windlass::worker::guard::Guard;
+
+/// A pipeline's plan.
+fn plan(text: &str) -> Arc<Plan> {
+    let source = Source::new("windlass.yml", text);
+    let (pipeline, problems) = spec::read(&source, spec::Options { not_available: Severity::Error });
+    let pipeline = pipeline.unwrap_or_else(|| panic!("{problems:?}"));
+    let inputs = Inputs { name: "ship", params: &BTreeMap::new() };
+    Arc::new(expand::expand(&pipeline, inputs).expect("it expands").plan)
+}
+
+async fn start(folder: &Path, stores: &Stores) -> Station {
+    let guard = Guard::start_from(Path::new(env!("CARGO_BIN_EXE_windlass"))).await;
+    let place = Place {
+        root: folder.to_owned(),
+        scratch: folder.to_owned(),
+        worker: "here".to_owned(),
+        environment: vec![("TOKEN".to_owned(), "hunter22".to_owned())],
+    };
+    let logs = Arc::clone(&stores.logs);
+    let executor = Arc::new(Builtin::new(place, guard.expect("a guard starts"), logs));
+    let labels = Labels::new(["linux"]);
+    let crew = Crew { name: "here".to_owned(), slots: 2, labels, executor };
+    Station::start(stores, crew).await.expect("nobody else leads")
+}
+
+async fn submit(station: &Station, plan: &Arc<Plan>) -> RunId {
+    let run = RunId::new(system_now().as_millis(), 1);
+    let answer = station.handle().ask(Request::Submit(Submit::new(run, Arc::clone(plan)))).await;
+    assert!(matches!(answer, Ok(Answer::Submitted { .. })), "{answer:?}");
+    run
+}
+
+async fn ended(station: &Station, run: RunId) -> RunStatus {
+    let mut follower = station.handle().views().follow(Position(0));
+    loop {
+        let Followed::Events(batches) = follower.next().await else { panic!("it is not far behind") };
+        for (_, event) in batches.iter().flat_map(|batch| &batch.events) {
+            if let Event::RunEnded { run: of, status } = event
+                && *of == run
+            {
+                return *status;
+            }
+        }
+    }
+}
+
+async fn log(stores: &Stores, run: RunId, plan: &Plan, step: &str) -> String {
+    let step = plan.find(step).expect("the plan has it");
+    let id = LogId { run, step, attempt: 1, delivery: 1 };
+    let part = stores.logs.read(id, 0..100_000).await.expect("logs read");
+    String::from_utf8(part.bytes).expect("it is text")
+}
+
+#[tokio::test]
+async fn a_pipeline_runs_from_its_text_to_its_logs() {
+    let folder = TempDir::new().expect("a folder");
+    let stores = Stores::open(folder.path()).expect("stores open");
+    let station = start(folder.path(), &stores).await;
+    let plan = plan(
+        r#"
+steps:
+  build:
+    run: |
+      echo "version=1.2" >> "$WINDLASS_OUTPUT"
+      echo building
+    outputs: [version]
+  test:
+    needs: build
+    matrix: { db: [sqlite, postgres] }
+    run: echo "testing ${{ matrix.db }} for ${{ steps.build.outputs.version }}"
+  ship:
+    needs: test
+    secrets: [TOKEN]
+    run: echo "with $TOKEN as $WINDLASS_STEP"
+  skipped:
+    needs: build
+    if: steps.build.outputs.version == "2"
+    run: "false"
+"#,
+    );
+    let run = submit(&station, &plan).await;
+    assert_eq!(ended(&station, run).await, RunStatus::Succeeded);
+    assert_eq!(log(&stores, run, &plan, "build").await, "building\n");
+    assert_eq!(log(&stores, run, &plan, "test[postgres]").await, "testing postgres for 1.2\n");
+    assert_eq!(log(&stores, run, &plan, "ship").await, "with *** as ship\n");
+    station.shut_down().await.expect("it ends in good order");
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_fails_its_step_as_a_shell_would() {
+    let folder = TempDir::new().expect("a folder");
+    let stores = Stores::open(folder.path()).expect("stores open");
+    let station = start(folder.path(), &stores).await;
+    let plan = plan("steps:\n  build:\n    run: no-such-program --at-all\n");
+    let run = submit(&station, &plan).await;
+    assert_eq!(ended(&station, run).await, RunStatus::Failed);
+    let said = log(&stores, run, &plan, "build").await;
+    assert!(said.contains("no-such-program"), "{said}");
+    station.shut_down().await.expect("it ends in good order");
+}
