@@ -1,8 +1,9 @@
 //! Runs graphs of work on one machine or many.
 //!
-//! This version contains the inside: the pure state machine that makes every scheduling decision and
-//! the sessions that carry its decisions to workers, both in [`core`], and the [`journal`] that
-//! records them. The links, the worker and the commands that use them are not written yet.
+//! [`core`] is pure: plans, the pipeline file, the engine that makes every scheduling decision, and both ends of the
+//! session with a worker. Here is what touches the world: the stores ([`journal`], [`archive`], [`logs`], [`tables`]), the
+//! [`controller`] that leads, the [`worker`] that executes, what carries messages between them ([`link`]), all of it in
+//! one process ([`local`]), and the command line ([`cli`]).
 
 pub mod archive;
 pub mod cli;

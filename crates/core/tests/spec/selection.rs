@@ -21,7 +21,7 @@ fn pipeline() -> Pipeline {
     pipeline.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-fn names(selection: Selection) -> Result<String, String> {
+fn names(selection: &Selection) -> Result<String, String> {
     let pipeline = selection.of(pipeline()).map_err(|error| error.to_string())?;
     let steps = pipeline.steps.iter().map(|step| {
         let needs: Vec<&str> = step.needs.iter().map(|need| &*need.step.value).collect();
@@ -37,35 +37,35 @@ fn words(words: &[&str]) -> Vec<String> {
 #[test]
 fn a_step_comes_with_everything_that_it_needs() {
     let selection = Selection { steps: words(&["test"]), ..Selection::default() };
-    assert_eq!(names(selection).as_deref(), Ok("lint() build() test(lint build)"));
+    assert_eq!(names(&selection).as_deref(), Ok("lint() build() test(lint build)"));
 }
 
 #[test]
 fn only_a_step_comes_alone_and_its_needs_count_as_done() {
     let selection = Selection { only: words(&["test", "build"]), ..Selection::default() };
-    assert_eq!(names(selection).as_deref(), Ok("build() test(build)"));
+    assert_eq!(names(&selection).as_deref(), Ok("build() test(build)"));
 }
 
 #[test]
 fn from_a_step_comes_everything_that_needs_it() {
     let from = Selection { from: words(&["build"]), ..Selection::default() };
-    assert_eq!(names(from).as_deref(), Ok("build() test(build) ship(test) tell(ship)"));
+    assert_eq!(names(&from).as_deref(), Ok("build() test(build) ship(test) tell(ship)"));
 }
 
 #[test]
 fn a_tag_picks_steps_by_their_own_tags_or_the_default_ones() {
     let quick = Selection { tags: words(&["quick"]), ..Selection::default() };
-    assert_eq!(names(quick).as_deref(), Ok("lint()"));
+    assert_eq!(names(&quick).as_deref(), Ok("lint()"));
     let all = Selection { tags: words(&["all"]), ..Selection::default() };
-    assert!(names(all).is_ok_and(|names| names.contains("tell(ship docs)")));
+    assert!(names(&all).is_ok_and(|names| names.contains("tell(ship docs)")));
 }
 
 #[test]
 fn what_is_not_there_is_told_with_what_may_have_been_meant() {
     let tset = Selection { steps: words(&["tset"]), ..Selection::default() };
-    insta::assert_snapshot!(names(tset).unwrap_err(), @"there is no step `tset`: did you mean `test`?");
+    insta::assert_snapshot!(names(&tset).unwrap_err(), @"there is no step `tset`: did you mean `test`?");
     let slow = Selection { tags: words(&["quikc"]), ..Selection::default() };
-    insta::assert_snapshot!(names(slow).unwrap_err(), @"no step has the tag `quikc`: did you mean `quick`?");
+    insta::assert_snapshot!(names(&slow).unwrap_err(), @"no step has the tag `quikc`: did you mean `quick`?");
 }
 
 #[test]

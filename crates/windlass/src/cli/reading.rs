@@ -40,10 +40,7 @@ impl Reading {
 
     /// The run that a person means.
     pub(crate) fn find(&self, text: &str) -> Result<RunId, CliError> {
-        self.runtime.block_on(self.records.find(text)).map_err(|error| match error {
-            FindError::Store(error) => error.into(),
-            other => CliError::usage(other.to_string()),
-        })
+        Ok(self.runtime.block_on(self.records.find(text))?)
     }
 
     /// What became of the run that a person means.
@@ -51,6 +48,15 @@ impl Reading {
         let run = self.find(text)?;
         let summary = self.runtime.block_on(self.records.summary(run))?;
         summary.ok_or_else(|| CliError::usage(format!("there is no run {run} any more")))
+    }
+}
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Store(error) => error.into(),
+            other => Self::usage(other.to_string()),
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use windlass_core::id::Term;
 use windlass_core::time::{Span, Time};
 
 use crate::store::Promise;
+#[cfg(doc)]
+use crate::store::StoreError;
 
 /// Place in a journal: how many events there are up to and including this one. Zero: before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

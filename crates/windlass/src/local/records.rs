@@ -101,23 +101,20 @@ impl Records {
 
     /// The newest run.
     pub async fn latest(&self) -> Result<Option<RunId>, StoreError> {
-        if let Some(newest) = self.open.keys().next_back() {
-            return Ok(Some(*newest));
-        }
         let page = self.stores.archive.runs(RunQuery { most: 1, ..RunQuery::default() }).await?;
-        Ok(page.first().map(|record| record.run))
+        let sealed = page.first().map(|record| record.run);
+        Ok(sealed.max(self.open.keys().next_back().copied()))
     }
 
     /// The newest run of a pipeline.
     pub async fn latest_of(&self, pipeline: &str) -> Result<Option<RunId>, StoreError> {
         let mut open = self.open.values().rev();
-        if let Some(newest) = open.find(|summary| summary.plan().pipeline() == pipeline) {
-            return Ok(Some(newest.run()));
-        }
+        let open = open.find(|summary| summary.plan().pipeline() == pipeline);
         let pipeline = Some(pipeline.to_owned());
         let query = RunQuery { most: 1, pipeline, ..RunQuery::default() };
         let page = self.stores.archive.runs(query).await?;
-        Ok(page.first().map(|record| record.run))
+        let sealed = page.first().map(|record| record.run);
+        Ok(sealed.max(open.map(Summary::run)))
     }
 
     /// Ids of all runs, of sealed ones the newest page: prefixes of older ones are typed in full.

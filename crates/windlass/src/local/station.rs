@@ -1,5 +1,6 @@
 //! A node that leads its own store and works for itself.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,7 +71,8 @@ pub struct Station {
     shutdown: ShutdownSender,
     shutdown_worker: ShutdownSender,
     node: JoinHandle<Result<(), NodeError>>,
-    worker: JoinHandle<Result<(), WorkerError>>,
+    /// There is none before it was told to work.
+    worker: Option<JoinHandle<Result<(), WorkerError>>>,
     upkeep: JoinHandle<Result<(), StoreError>>,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
 }
@@ -78,8 +80,15 @@ pub struct Station {
 impl Station {
     /// Takes the lead of the stores, or says who has it, and begins to work.
     pub async fn start(stores: &Stores, crew: Crew) -> Result<Self, StationError> {
+        let mut station = Self::lead(stores, &crew.name).await?;
+        station.work(crew).await?;
+        Ok(station)
+    }
+
+    /// Takes the lead of the stores, or says who has it. Nothing runs yet, not even what an earlier life left open.
+    pub async fn lead(stores: &Stores, name: &str) -> Result<Self, StationError> {
         let config = NodeConfig {
-            candidate: Candidate { node: crew.name.clone(), address: None },
+            candidate: Candidate { node: name.to_owned(), address: None },
             engine: Config::default(),
             ttl: TTL,
             own: Some(OWN),
@@ -87,23 +96,28 @@ impl Station {
         };
         let (node, handle) = Node::open(Arc::clone(&stores.journal), config).await?;
         let (shutdown, ends) = ShutdownSender::new();
-        let (shutdown_worker, worker_ends) = ShutdownSender::new();
+        let (shutdown_worker, _) = ShutdownSender::new();
         let node = tokio::spawn(node.run(ends.clone()));
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
         let upkeep = Upkeep::new(handle.clone(), journal, kept, Keeping::default());
         let upkeep = tokio::spawn(upkeep.run(ends));
-        let worker = worker(&handle, crew);
-        let incarnation = worker.register.incarnation;
-        let worker = tokio::spawn(worker.run(worker_ends));
         let tables = stores.tables.clone().map(|tables| {
             let keeper = TableKeeper::new(&handle, Arc::clone(&stores.journal), tables);
             let (sender, ends) = ShutdownSender::new();
             (sender, tokio::spawn(keep_tables(keeper, ends)))
         });
-        let mut station = Self { handle, shutdown, shutdown_worker, node, worker, upkeep, tables };
-        station.joined(incarnation).await?;
-        Ok(station)
+        Ok(Self { handle, shutdown, shutdown_worker, node, worker: None, upkeep, tables })
+    }
+
+    /// Begins to work on everything that is open.
+    pub async fn work(&mut self, crew: Crew) -> Result<(), StationError> {
+        let worker = worker(&self.handle, crew);
+        let incarnation = worker.register.incarnation;
+        let (sender, ends) = ShutdownSender::new();
+        self.shutdown_worker = sender;
+        self.worker = Some(tokio::spawn(worker.run(ends)));
+        self.joined(incarnation).await
     }
 
     /// Waits for its worker: a run that came before it would find nobody who can run its steps.
@@ -134,14 +148,17 @@ impl Station {
     pub async fn fails(&mut self) -> StationError {
         tokio::select! {
             ended = &mut self.node => of_task(ended.map(|ended| ended.map_err(Into::into))),
-            ended = &mut self.worker => of_task(ended.map(|ended| ended.map_err(Into::into))),
+            ended = of_worker(&mut self.worker) => of_task(ended.map(|ended| ended.map_err(Into::into))),
         }
     }
 
     /// Ends it: the worker finishes what it has, then the leader gives its store back.
     pub async fn shut_down(self) -> Result<(), StationError> {
         self.shutdown_worker.shut_down();
-        let worker = self.worker.await.map_err(|error| panicked(&error))?;
+        let worker = match self.worker {
+            Some(worker) => worker.await.map_err(|error| panicked(&error))?,
+            None => Ok(()),
+        };
         self.shutdown.shut_down();
         let upkeep = self.upkeep.await.map_err(|error| panicked(&error))?;
         self.node.await.map_err(|error| panicked(&error))??;
@@ -179,6 +196,15 @@ fn worker(handle: &Handle, crew: Crew) -> Worker {
         leases_expire: false,
         link: Arc::new(handle.clone()),
         executor: crew.executor,
+    }
+}
+
+async fn of_worker(
+    worker: &mut Option<JoinHandle<Result<(), WorkerError>>>,
+) -> Result<Result<(), WorkerError>, tokio::task::JoinError> {
+    match worker {
+        Some(worker) => worker.await,
+        None => pending().await,
     }
 }
 

@@ -8,12 +8,14 @@
 //!  END
 //! ```
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde_json::{Map, Value};
 use windlass_core::outcome::INLINE_OUTPUT_MAX;
+
+use super::masks::Masks;
 
 /// Why a step's outputs cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,12 +32,13 @@ pub enum OutputError {
     TooLarge,
     /// A line that is none of the three forms.
     #[error(
-        "line {line} of $WINDLASS_OUTPUT is not `name=value`, `name:=json` or `name<<END`: {text:?}"
+        "line {line} of $WINDLASS_OUTPUT is not `name=value`, `name:=json` or `name<<END`: {:?}",
+        beginning(.text)
     )]
     Malformed {
         /// Which line, from 1.
         line: usize,
-        /// Its beginning.
+        /// All of it.
         text: String,
     },
     /// A value that should be JSON and is not.
@@ -61,27 +64,67 @@ pub enum OutputError {
     /// Outputs that the step declares and did not write.
     #[error("the step declares the output{} {} and did not write {}", if .0.len() == 1 { "" } else { "s" }, .0.join(", "), if .0.len() == 1 { "it" } else { "them" })]
     Missing(Vec<String>),
+    /// A secret that cannot be covered without breaking what is around it.
+    #[error(
+        "a name or several values in $WINDLASS_OUTPUT make up a secret: hand it on in no output"
+    )]
+    Secret,
 }
 
-/// Reads the outputs of a step that declares some of them.
-pub fn read(file: &Path, declared: &[String]) -> Result<Map<String, Value>, OutputError> {
-    let text = match read_bounded(file) {
+/// Reads the outputs of a step that declares some of them, and covers its secrets in them.
+pub fn read(
+    file: &Path,
+    declared: &[String],
+    masks: &Masks,
+) -> Result<Map<String, Value>, OutputError> {
+    let text = match read_bounded(file, INLINE_OUTPUT_MAX + 1) {
         Ok(bytes) if bytes.len() > INLINE_OUTPUT_MAX => return Err(OutputError::TooLarge),
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         // A step that declares nothing may do with the file what it likes.
         Err(_) if declared.is_empty() => return Ok(Map::new()),
         Err(error) => return Err(OutputError::Unreadable(error.to_string())),
     };
-    let outputs = parse(&text)?;
+    let mut outputs = parse(&text).map_err(|error| match error {
+        OutputError::Malformed { line, text } => {
+            OutputError::Malformed { line, text: masks.cover(&text) }
+        }
+        other => other,
+    })?;
     let missing: Vec<String> =
         declared.iter().filter(|name| !outputs.contains_key(*name)).cloned().collect();
-    if missing.is_empty() { Ok(outputs) } else { Err(OutputError::Missing(missing)) }
+    if !missing.is_empty() {
+        return Err(OutputError::Missing(missing));
+    }
+    outputs.values_mut().for_each(|value| cover(value, masks));
+    let text = serde_json::to_string(&outputs).unwrap_or_default();
+    if masks.cover(&text) == text { Ok(outputs) } else { Err(OutputError::Secret) }
 }
 
-fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
+/// The beginning of a file; of a pipe or a device there is none.
+pub(super) fn read_bounded(file: &Path, most: usize) -> io::Result<Vec<u8>> {
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
     let mut bytes = Vec::new();
-    File::open(file)?.take(INLINE_OUTPUT_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    File::open(file)?.take(most as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Covers secrets in texts and numbers, so that what is left is still JSON.
+fn cover(value: &mut Value, masks: &Masks) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Array(values) => values.iter_mut().for_each(|value| cover(value, masks)),
+        Value::Object(values) => values.values_mut().for_each(|value| cover(value, masks)),
+        Value::String(text) => *text = masks.cover(text),
+        Value::Number(number) => {
+            let text = number.to_string();
+            let covered = masks.cover(&text);
+            if covered != text {
+                *value = Value::from(covered);
+            }
+        }
+    }
 }
 
 /// The outputs in a text. A name that comes twice has its last value.
@@ -135,7 +178,11 @@ fn block<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>, end: &str) -> O
 }
 
 fn malformed(line: usize, text: &str) -> OutputError {
-    OutputError::Malformed { line, text: text.chars().take(60).collect() }
+    OutputError::Malformed { line, text: text.to_owned() }
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(60).collect()
 }
 
 #[cfg(test)]
@@ -168,12 +215,32 @@ mod tests {
         let file = folder.path().join("output");
         std::fs::write(&file, "a=1\n").expect("it can be written");
         let declared = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        let error = read(&file, &declared).expect_err("two are missing");
+        let masks = Masks::default();
+        let error = read(&file, &declared, &masks).expect_err("two are missing");
         assert_eq!(error.to_string(), "the step declares the outputs b, c and did not write them");
         std::fs::remove_file(&file).expect("it is there");
-        assert_eq!(read(&file, &[]), Ok(Map::new()));
-        assert!(matches!(read(&file, &declared), Err(OutputError::Unreadable(_))));
+        assert_eq!(read(&file, &[], &masks), Ok(Map::new()));
+        assert!(matches!(read(&file, &declared, &masks), Err(OutputError::Unreadable(_))));
         std::fs::write(&file, vec![b'a'; INLINE_OUTPUT_MAX + 1]).expect("it can be written");
-        assert_eq!(read(&file, &[]), Err(OutputError::TooLarge));
+        assert_eq!(read(&file, &[], &masks), Err(OutputError::TooLarge));
+    }
+
+    #[test]
+    fn secrets_are_covered_and_what_is_left_is_json() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let file = folder.path().join("output");
+        let masks =
+            Masks::new([("PIN", "123456"), ("KEY", "a\"b\\c")]).expect("they are long enough");
+        let told = |text: &str| {
+            std::fs::write(&file, text).expect("it can be written");
+            read(&file, &[], &masks)
+        };
+        let covered = told("a=x 123456\nb:=1234567\nc:=[\"a\\\"b\\\\c\", true]\nd=a\"b\\c");
+        let expected = json!({ "a": "x ***", "b": "***7", "c": ["***", true], "d": "***" });
+        assert_eq!(covered.map(Value::Object), Ok(expected));
+        assert_eq!(told("n:={\"x123456\": 1}"), Err(OutputError::Secret));
+        let far = format!("{} 123456", "x".repeat(55));
+        let error = told(&far).expect_err("it is malformed").to_string();
+        assert!(!error.contains("123"), "{error}");
     }
 }

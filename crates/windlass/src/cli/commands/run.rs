@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use windlass_core::engine::{RunOptions, Unplaceable};
 use windlass_core::expand::{Expanded, Selection};
-use windlass_core::id::RunId;
 use windlass_core::problem::Severity;
 use windlass_core::requirement::Labels;
 use windlass_core::spec::duration;
@@ -118,7 +117,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     running::run(Order {
         root: loaded.project.root.clone(),
         store: store(args, &loaded),
-        what: args.what(expanded)?,
+        what: args.what(expanded),
         slots: args.jobs.unwrap_or_else(cores),
         labels: with_labels(&args.label),
         named: target.steps,
@@ -140,7 +139,7 @@ impl Args {
         }
     }
 
-    fn what(&self, expanded: Expanded) -> Result<What, CliError> {
+    fn what(&self, expanded: Expanded) -> What {
         let options = RunOptions {
             root: None,
             keep_going: self.keep_going,
@@ -148,14 +147,11 @@ impl Args {
             timeout: self.timeout.or(expanded.timeout),
         };
         let plan = Arc::new(expanded.plan);
-        Ok(match self.resume.as_deref() {
+        match self.resume.as_deref() {
             None => What::New { plan, options, reused: Vec::new() },
             Some("") => What::Resume { run: None, plan },
-            Some(run) => {
-                let unknown = || CliError::usage(format!("there is no run `{run}`"));
-                What::Resume { run: Some(RunId::parse(run).ok_or_else(unknown)?), plan }
-            }
-        })
+            Some(run) => What::Resume { run: Some(run.to_owned()), plan },
+        }
     }
 }
 

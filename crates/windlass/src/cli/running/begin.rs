@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
 use windlass_core::engine::{Answer, CancelLevel, Event, Request, Submit, Warning};
 use windlass_core::id::RunId;
 use windlass_core::summary::Summary;
-use windlass_core::time::Time;
 
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
@@ -14,10 +14,12 @@ use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
 use crate::controller::NodeError;
-use crate::local::{Crew, Records, Socket, Station, StationError, Stores, Tee, system_now};
+use crate::local::{
+    Crew, Printed, Records, Socket, Station, StationError, Stores, Tee, system_now,
+};
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Place};
-use crate::worker::guard::Guard;
+use crate::worker::executors::{Builtin, Place, clear};
+use crate::worker::guard::{Guard, kill_strays};
 
 /// Does what was asked for, and returns the exit code.
 pub(crate) fn run(order: Order) -> Result<u8, CliError> {
@@ -36,22 +38,14 @@ async fn begin(order: Order) -> Result<u8, CliError> {
         output::talk(&format!("{} {warning}", order.look.paint(Ink::Warn, "warning:")));
     }
     let (tee, printed) = Tee::new(Arc::clone(&stores.logs));
-    let station = start(&order, &stores, Arc::new(tee)).await?;
+    let station = Station::lead(&stores, &environment::host_name()).await?;
     let (sockets, ends) = ShutdownSender::new();
     let socket = order.store.as_deref().and_then(|folder| {
         // A run that nobody else can talk to is still a run.
         Socket::bind(folder, station.handle().clone()).ok()
     });
     let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
-    let done = match submit(&order, &stores, &station).await {
-        Ok(Begun::Watch(watched)) => {
-            Watch { order: &order, stores: &stores, station, printed, watched: *watched }
-                .run()
-                .await
-        }
-        Ok(Begun::Over(code)) => station.shut_down().await.map(|()| code).map_err(Into::into),
-        Err(error) => Err(error),
-    };
+    let done = lead(&order, &stores, station, (Arc::new(tee), printed)).await;
     sockets.shut_down();
     if let Some(socket) = socket {
         drop(socket.await);
@@ -59,7 +53,31 @@ async fn begin(order: Order) -> Result<u8, CliError> {
     done
 }
 
-async fn start(order: &Order, stores: &Stores, logs: Arc<Tee>) -> Result<Station, CliError> {
+/// Decides what goes on and what does not, and only then works.
+async fn lead(
+    order: &Order,
+    stores: &Stores,
+    mut station: Station,
+    (logs, printed): (Arc<Tee>, mpsc::Receiver<Printed>),
+) -> Result<u8, CliError> {
+    let resumed = match resume(order, stores).await? {
+        Resumed::Nothing => None,
+        Resumed::GoesOn(run) => Some(run),
+        Resumed::Over(code) => {
+            station.shut_down().await?;
+            return Ok(code);
+        }
+    };
+    abandon(order, &station, resumed).await?;
+    station.work(crew(order, logs).await?).await?;
+    let watched = match resumed {
+        None => submit(order, &station).await?,
+        Some(run) => go_on(stores, run).await?,
+    };
+    Watch { order, stores, station, printed, watched }.run().await
+}
+
+async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
     let guard = Guard::start().await.map_err(|error| {
         CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
     })?;
@@ -71,11 +89,10 @@ async fn start(order: &Order, stores: &Stores, logs: Arc<Tee>) -> Result<Station
         environment: environment::all(),
     };
     let executor = Arc::new(Builtin::new(place, guard, logs));
-    let crew = Crew { name, slots: order.slots, labels: order.labels.clone(), executor };
-    Ok(Station::start(stores, crew).await?)
+    Ok(Crew { name, slots: order.slots, labels: order.labels.clone(), executor })
 }
 
-/// A folder for what steps write for windlass.
+/// A folder for what steps write for windlass, without what those of a killed one left.
 fn scratch(store: Option<&Path>) -> Result<PathBuf, CliError> {
     let folder = match store {
         Some(store) => store.join("scratch"),
@@ -84,49 +101,65 @@ fn scratch(store: Option<&Path>) -> Result<PathBuf, CliError> {
     std::fs::create_dir_all(&folder).map_err(|error| {
         CliError::unreachable(format!("{} cannot be made: {error}", folder.display()))
     })?;
+    clear(&folder);
     folder.canonicalize().map_err(|error| {
         CliError::unreachable(format!("{} cannot be found: {error}", folder.display()))
     })
 }
 
-/// What comes next.
-enum Begun {
-    Watch(Box<Watched>),
-    /// There was nothing to do.
+async fn submit(order: &Order, station: &Station) -> Result<Watched, CliError> {
+    let What::New { plan, options, reused } = &order.what else {
+        unreachable!("only a new run is submitted")
+    };
+    let from = station.handle().views().look(|view| view.position);
+    let now = system_now();
+    let run = RunId::new(now.as_millis(), chance());
+    let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
+    let submit = Submit { run, plan: Arc::clone(&plan), options, reused: reused.clone() };
+    let answer = station.handle().ask(Request::Submit(submit)).await;
+    match answer.map_err(|_| CliError::unreachable("the leader has ended"))? {
+        Answer::Submitted { warnings } => tell_warnings(order, &warnings),
+        Answer::Denied(denial) => return Err(CliError::unreachable(denial.to_string())),
+        other => unreachable!("a submission is taken or denied, not {other:?}"),
+    }
+    let event = Event::RunSubmitted { run, plan, options, reused };
+    let mut summary = Summary::from_submitted(now, &event).expect("it is a submission");
+    know(&mut summary, station);
+    Ok(Watched { run, summary, from })
+}
+
+/// What comes of a wish to resume.
+enum Resumed {
+    /// There was none.
+    Nothing,
+    GoesOn(RunId),
+    /// There is nothing to do.
     Over(u8),
 }
 
-async fn submit(order: &Order, stores: &Stores, station: &Station) -> Result<Begun, CliError> {
-    match &order.what {
-        What::New { plan, options, reused } => {
-            abandon(order, station).await?;
-            let from = station.handle().views().look(|view| view.position);
-            let now = system_now();
-            let run = RunId::new(now.as_millis(), chance());
-            let submit =
-                Submit { run, plan: Arc::clone(plan), options: *options, reused: reused.clone() };
-            let answer = station.handle().ask(Request::Submit(submit)).await;
-            match answer.map_err(|_| CliError::unreachable("the leader has ended"))? {
-                Answer::Submitted { warnings } => tell_warnings(order, &warnings),
-                Answer::Denied(denial) => return Err(CliError::unreachable(denial.to_string())),
-                other => unreachable!("a submission is taken or denied, not {other:?}"),
-            }
-            let mut summary = submitted(now, run, &order.what);
-            know(&mut summary, station);
-            Ok(Begun::Watch(Box::new(Watched { run, summary, from })))
+/// Finds the run that is to go on.
+async fn resume(order: &Order, stores: &Stores) -> Result<Resumed, CliError> {
+    let What::Resume { run, plan } = &order.what else { return Ok(Resumed::Nothing) };
+    let records = Records::read(stores.clone()).await?;
+    let named = match run {
+        Some(text) => Some(records.find(text).await?),
+        None => None,
+    };
+    match unfinished(&records, named, plan.pipeline()) {
+        Some(summary) => {
+            tell_changes(order, &summary);
+            Ok(Resumed::GoesOn(summary.run()))
         }
-        What::Resume { run, plan } => {
-            let records = Records::read(stores.clone()).await?;
-            match unfinished(&records, *run, plan.pipeline()) {
-                Some(summary) => {
-                    tell_changes(order, &summary);
-                    let (run, from) = (summary.run(), records.position);
-                    Ok(Begun::Watch(Box::new(Watched { run, summary, from })))
-                }
-                None => nothing_to_resume(order, &records, *run, plan.pipeline()).await,
-            }
-        }
+        None => nothing_to_resume(order, &records, named, plan.pipeline()).await.map(Resumed::Over),
     }
+}
+
+/// What is known of a run that goes on.
+async fn go_on(stores: &Stores, run: RunId) -> Result<Watched, CliError> {
+    let records = Records::read(stores.clone()).await?;
+    let summary = records.summary(run).await?;
+    let summary = summary.ok_or_else(|| CliError::usage(format!("there is no run {run}")))?;
+    Ok(Watched { run, summary, from: records.position })
 }
 
 /// That nobody here can run a step is told when it is skipped.
@@ -136,23 +169,20 @@ fn tell_warnings(order: &Order, warnings: &[Warning]) {
     }
 }
 
-/// What is known of a run that has just been submitted.
-fn submitted(now: Time, run: RunId, what: &What) -> Summary {
-    let What::New { plan, options, reused } = what else {
-        unreachable!("only a new run is submitted")
-    };
-    let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
-    let event = Event::RunSubmitted { run, plan, options, reused };
-    Summary::from_submitted(now, &event).expect("it is a submission")
-}
-
-/// Runs that an earlier windlass left open would go on beside the new one.
-async fn abandon(order: &Order, station: &Station) -> Result<(), CliError> {
+/// Runs that an earlier windlass left open would go on beside the one that is wanted, and what is left of their steps
+/// beside their next attempts.
+async fn abandon(order: &Order, station: &Station, resumed: Option<RunId>) -> Result<(), CliError> {
     let open: Vec<RunId> = station.handle().views().look(|view| {
         let open = view.engine.runs().filter(|run| !run.status.is_terminal());
         open.map(|run| run.id).collect()
     });
     for run in open {
+        kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
+            CliError::unreachable(format!("steps of the interrupted run {run} still run: {error}"))
+        })?;
+        if Some(run) == resumed {
+            continue;
+        }
         let what = format!("run {run} was interrupted and is cancelled now");
         let hint = "`windlass run --resume` would have gone on with it";
         output::talk(&format!("{} {what}; {hint}", order.look.paint(Ink::Quiet, "note:")));
@@ -201,21 +231,21 @@ async fn nothing_to_resume(
     records: &Records,
     run: Option<RunId>,
     pipeline: &str,
-) -> Result<Begun, CliError> {
+) -> Result<u8, CliError> {
     let latest = match run {
         Some(run) => Some(run),
         None => records.latest_of(pipeline).await?,
     };
     let Some(latest) = latest else {
         output::talk(&format!("no run of {pipeline} is unfinished, and there was none before"));
-        return Ok(Begun::Over(crate::cli::exit::SUCCESS));
+        return Ok(crate::cli::exit::SUCCESS);
     };
     let Some(summary) = records.summary(latest).await? else {
         return Err(CliError::usage(format!("there is no run {latest}")));
     };
     let status = summary.status();
     output::talk(&format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"));
-    Ok(Begun::Over(super::finish::exit_code(&summary, &order.named, false)))
+    Ok(super::finish::exit_code(&summary, &order.named, false))
 }
 
 fn chance() -> u64 {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_core::engine::{Reused, RunOptions};
-use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 
@@ -51,8 +50,8 @@ pub(crate) enum What {
     },
     /// A run that was interrupted goes on.
     Resume {
-        /// Which; `None`: the newest of the pipeline.
-        run: Option<RunId>,
+        /// Which: an id, the beginning of one, or `latest`; `None`: the newest of the pipeline.
+        run: Option<String>,
         /// What the file says now, to tell whether it changed.
         plan: Arc<Plan>,
     },

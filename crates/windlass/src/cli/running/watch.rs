@@ -103,8 +103,8 @@ impl Watch<'_> {
         tokio::select! {
             biased;
             wish = interrupts.next() => News::Wish(wish),
-            Some(printed) = self.printed.recv() => News::Printed(printed),
             news = follower.next() => News::Events(behind, news),
+            Some(printed) = self.printed.recv() => News::Printed(printed),
             failed = self.station.fails() => News::Failed(failed.into()),
             () = sleep(Duration::from_millis(wait.as_millis())) => News::Time,
         }
@@ -149,9 +149,10 @@ impl Watch<'_> {
         }
     }
 
-    /// What steps printed comes before what became of them.
+    /// What steps printed comes before what became of them. What they print meanwhile can wait: some print without end.
     fn hear_the_rest(&mut self, screen: &mut Screen) {
-        while let Ok(printed) = self.printed.try_recv() {
+        for _ in 0..self.printed.len() {
+            let Ok(printed) = self.printed.try_recv() else { return };
             hear(screen, &printed);
         }
     }

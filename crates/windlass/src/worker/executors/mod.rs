@@ -6,9 +6,11 @@
 //! ```
 
 mod builtin;
+mod files;
 mod prepare;
 mod process;
 mod record;
 mod shells;
 
 pub use builtin::{Builtin, Place};
+pub use files::clear;

@@ -8,6 +8,7 @@ use windlass_core::expr::{Scope, Template};
 use windlass_core::session::Grant;
 
 use super::builtin::Place;
+use super::files::Files;
 use super::shells;
 use crate::worker::masks::Masks;
 
@@ -28,8 +29,7 @@ pub(super) struct Prepared {
     pub(super) dir: PathBuf,
     pub(super) masks: Masks,
     pub(super) outputs: Vec<String>,
-    pub(super) output_file: PathBuf,
-    pub(super) summary_file: PathBuf,
+    pub(super) files: Files,
 }
 
 impl Prepared {
@@ -48,13 +48,12 @@ impl Prepared {
         let secrets = secrets(work, place)?;
         let named = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let masks = Masks::new(named).map_err(|error| error.to_string())?;
-        let file = |kind: &str| place.scratch.join(format!("{}.{kind}", grant.lease.fence));
-        let (output_file, summary_file) = (file("output"), file("summary"));
+        let files = Files::new(&place.scratch, grant.lease.fence);
         let mut env = rendered(work, &scope)?;
         env.extend(secrets);
         env.extend(identity.variables(work));
-        env.push(("WINDLASS_OUTPUT".to_owned(), output_file.display().to_string()));
-        env.push(("WINDLASS_SUMMARY".to_owned(), summary_file.display().to_string()));
+        env.push(("WINDLASS_OUTPUT".to_owned(), files.output.display().to_string()));
+        env.push(("WINDLASS_SUMMARY".to_owned(), files.draft.display().to_string()));
         let dir = match &work.dir {
             Some(dir) => place.root.join(render("dir", dir, &scope)?),
             None => place.root.clone(),
@@ -62,7 +61,7 @@ impl Prepared {
         let outputs = work.outputs.clone();
         let removed = place.environment.iter().map(|(name, _)| name.clone());
         let removed = removed.filter(|name| name.starts_with("WINDLASS_")).collect();
-        Ok(Self { argv, env, removed, dir, masks, outputs, output_file, summary_file })
+        Ok(Self { argv, env, removed, dir, masks, outputs, files })
     }
 }
 

@@ -1,6 +1,5 @@
 //! One attempt as a process, from its start until nothing of it is left.
 
-use std::fs;
 use std::future::pending;
 use std::io;
 use std::time::Duration;
@@ -23,9 +22,6 @@ const READ: usize = 16 << 10;
 /// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps
 /// it open.
 const DRAIN: Duration = Duration::from_millis(500);
-
-/// The most that is kept of a step's `$WINDLASS_SUMMARY`.
-const SUMMARY_MAX: usize = 64 << 10;
 
 /// An attempt that is about to be started.
 pub(super) struct Process {
@@ -59,6 +55,7 @@ impl Process {
         let (exit, told) = self.follow(&guarded, &mut output).await;
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, told).await;
+        self.prepared.files.keep(&self.prepared.masks);
         self.record.finish().await;
         outcome
     }
@@ -97,12 +94,9 @@ impl Process {
         let gone = guarded.gone();
         tokio::pin!(gone);
         loop {
+            // Output comes last: a step that prints without end is still told to stop.
             tokio::select! {
                 biased;
-                read = output.read(&mut buffer), if open => match read {
-                    Ok(0) | Err(_) => open = false,
-                    Ok(count) => self.record.write(&buffer[..count]).await,
-                },
                 exit = &mut gone => return (exit, told),
                 stop = next_stop(&mut self.stops) => {
                     told = Told::Stop;
@@ -112,6 +106,10 @@ impl Process {
                     told = Told::Timeout;
                     guarded.stop(StopHow::Term, grace).await;
                 }
+                read = output.read(&mut buffer), if open => match read {
+                    Ok(0) | Err(_) => open = false,
+                    Ok(count) => self.record.write(&buffer[..count]).await,
+                },
             }
         }
     }
@@ -149,37 +147,18 @@ impl Process {
     }
 
     async fn with_outputs(&mut self, ended: Outcome) -> Outcome {
-        let read = outputs::read(&self.prepared.output_file, &self.prepared.outputs);
-        remove(&self.prepared.output_file);
-        self.keep_summary();
-        match read {
+        let Prepared { files, outputs, masks, .. } = &self.prepared;
+        match outputs::read(&files.output, outputs, masks) {
             Ok(outputs) if outputs.is_empty() => ended,
             Ok(outputs) => {
                 let text = serde_json::Value::Object(outputs).to_string();
-                let output = Output::Inline(self.prepared.masks.cover(&text).into());
-                Outcome { output, ..ended }
+                Outcome { output: Output::Inline(text.into()), ..ended }
             }
             Err(error) => {
                 self.record.say(&error.to_string()).await;
                 Outcome { kind: OutcomeKind::Failed, ..ended }
             }
         }
-    }
-
-    /// What the step wrote for people stays where it is, bounded and covered.
-    fn keep_summary(&self) {
-        let file = &self.prepared.summary_file;
-        let Ok(mut text) = fs::read(file) else { return };
-        text.truncate(SUMMARY_MAX);
-        let text = self.prepared.masks.cover(&String::from_utf8_lossy(&text));
-        drop(fs::write(file, text));
-    }
-}
-
-/// A file that a step may have made a folder of.
-fn remove(file: &std::path::Path) {
-    if fs::remove_file(file).is_err() && file.exists() {
-        drop(fs::remove_dir_all(file));
     }
 }
 

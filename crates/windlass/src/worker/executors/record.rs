@@ -40,9 +40,10 @@ impl Record {
 
     /// Adds a line of windlass's own.
     pub(super) async fn say(&mut self, text: &str) {
-        let settled = self.masks.finish();
+        let mut settled = self.masks.finish();
+        settled.extend(self.masks.push(format!("windlass: {text}\n").as_bytes()));
+        settled.extend(self.masks.finish());
         self.keep(settled).await;
-        self.append(format!("windlass: {text}\n").into_bytes()).await;
     }
 
     /// Writes what was held back: nothing more comes.

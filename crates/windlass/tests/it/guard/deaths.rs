@@ -157,7 +157,8 @@ fn orphans_of_a_guard_inside_a_step_belong_to_the_step() {
         kill_process(inner_guard, Signal::STOP).unwrap();
         let worker = Pid::from_raw(guarded.pid().unwrap()).unwrap();
         kill_process(worker, Signal::KILL).unwrap();
-        kill_process(inner_guard, Signal::KILL).unwrap();
+        // The outer guard may have been faster.
+        let _ = kill_process(inner_guard, Signal::KILL);
         assert_eq!(guarded.gone().await, Exit::Signal(9));
         // The one that cleared its environment may belong to the other step as well.
         let unmarked = &pids[3];
