@@ -12,5 +12,7 @@ mod station;
 #[cfg(target_os = "linux")]
 mod guard;
 mod logs;
+#[cfg(target_os = "linux")]
+mod run;
 #[cfg(feature = "sqlite")]
 mod tables;

@@ -156,7 +156,8 @@ impl Process {
             }
             Err(error) => {
                 self.record.say(&error.to_string()).await;
-                Outcome { kind: OutcomeKind::Failed, ..ended }
+                // Its exit code is that of a success: it would explain nothing.
+                Outcome::plain(OutcomeKind::Failed)
             }
         }
     }

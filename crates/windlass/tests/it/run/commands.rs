@@ -1,0 +1,169 @@
+//! What can be asked of a run before, while and after it runs.
+
+use serde_json::Value;
+
+use super::arrange::{Place, until};
+
+const CHAIN: &str = r#"
+name: chain
+params:
+  word: { default: plain }
+steps:
+  a: { tags: [quick], run: "echo a ${{ params.word }} >> trace" }
+  b: { needs: a, run: "echo b >> trace" }
+  c: { needs: b, run: "echo c >> trace" }
+  z: { run: "echo z >> trace" }
+"#;
+
+fn traced(line: &str) -> Vec<String> {
+    let place = Place::with(CHAIN);
+    let ended = place.run(line);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let mut trace = place.lines("trace");
+    trace.sort();
+    trace
+}
+
+#[test]
+fn a_part_of_a_pipeline_runs_alone() {
+    assert_eq!(traced("run b"), ["a plain", "b"]);
+    assert_eq!(traced("run --until b"), ["a plain", "b"]);
+    assert_eq!(traced("run --only b"), ["b"]);
+    assert_eq!(traced("run --from b"), ["b", "c"]);
+    assert_eq!(traced("run --tag quick"), ["a plain"]);
+    assert_eq!(traced("run a -p word=given"), ["a given"]);
+    assert!(traced("run --dry-run").is_empty());
+}
+
+#[test]
+fn one_job_at_a_time_takes_steps_in_the_order_of_the_file() {
+    let steps: String =
+        (0..20).map(|n| format!("  s{n}: {{ run: 'echo {n} >> trace' }}\n")).collect();
+    let place = Place::with(&format!("name: order\nsteps:\n{steps}"));
+    place.data("run --jobs 1");
+    let expected: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+    assert_eq!(place.lines("trace"), expected);
+}
+
+const FAILS: &str = r#"
+name: fails
+steps:
+  bad: { run: "exit 1" }
+  needs-bad: { needs: bad, run: "echo no >> trace" }
+  slow: { run: "sleep 0.5" }
+  other: { needs: slow, run: "echo other >> trace" }
+  always: { needs: bad, if: always(), run: "echo always >> trace" }
+"#;
+
+#[test]
+fn the_first_failure_ends_a_run_unless_it_is_to_keep_going() {
+    let place = Place::with(FAILS);
+    assert_eq!(place.run("run --jobs 4").code, Some(1));
+    assert_eq!(place.lines("trace"), ["always"]);
+    assert_eq!(place.status("slow"), "cancelled");
+    let place = Place::with(FAILS);
+    assert_eq!(place.run("run --jobs 4 --keep-going").code, Some(1));
+    assert_eq!(place.lines("trace"), ["always", "other"]);
+    assert_eq!(place.status("needs-bad"), "blocked");
+}
+
+#[test]
+fn a_run_has_a_deadline() {
+    let place = Place::with(
+        "name: late\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n  b: { needs: a, run: 'echo b >> trace' }\n",
+    );
+    let ended = place.run("run --timeout 400ms");
+    assert!(matches!(ended.code, Some(1 | 6)), "{ended:?}");
+    assert_eq!(place.lines("trace"), ["a"]);
+    place.until_nothing_is_left(&[]);
+}
+
+#[test]
+fn logs_are_followed_while_a_step_runs() {
+    let place = Place::with(
+        "name: logs\nsteps:\n  talk: { run: 'echo one; echo >> trace; until test -e go; do sleep 0.02; done; echo two' }\n",
+    );
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let following = place.start("logs latest talk -f");
+    let snapshot = || place.data("logs latest talk");
+    until("the first line is there", || snapshot() == "one\n");
+    place.file("go", "");
+    assert_eq!(following.ended().out, "one\ntwo\n");
+    assert_eq!(running.ended().code, Some(0));
+    assert_eq!(snapshot(), "one\ntwo\n");
+}
+
+#[test]
+fn logs_of_a_step_that_is_tried_again_are_followed_to_its_end() {
+    let place = Place::with(
+        "name: tries\nsteps:\n  talk: { retry: { times: 1, wait: 500ms }, run: 'echo \"try $WINDLASS_ATTEMPT\"; echo >> trace; until test -e go; do sleep 0.02; done; test $WINDLASS_ATTEMPT = 2' }\n",
+    );
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let following = place.start("logs latest talk -f");
+    place.file("go", "");
+    assert_eq!(running.ended().code, Some(0));
+    let out = following.ended().out;
+    assert!(out.ends_with("try 2\n"), "{out:?}");
+    assert_eq!(place.data("logs latest talk --attempt 1"), "try 1\n");
+    assert_eq!(place.data("logs latest talk"), "try 2\n");
+}
+
+#[test]
+fn a_step_that_waits_says_for_what() {
+    let place = Place::with(
+        r#"
+name: waits
+steps:
+  holder: { lock: printer, run: "echo holder >> trace; until test -e go; do sleep 0.02; done" }
+  waiter: { lock: printer, run: "echo waiter >> trace" }
+  later: { needs: waiter, run: "true" }
+"#,
+    );
+    let running = place.start("run --jobs 4");
+    place.until_lines("trace", 1);
+    let why = place.data("why latest waiter");
+    assert!(why.contains("printer") && why.contains("holder"), "{why}");
+    let why = place.data("why latest later");
+    assert!(why.contains("waiter"), "{why}");
+    place.file("go", "");
+    assert_eq!(running.ended().code, Some(0));
+    let why = place.data("why latest waiter");
+    assert!(why.contains("succeeded"), "{why}");
+}
+
+#[test]
+fn runs_are_listed_one_object_a_line() {
+    let place = Place::with(CHAIN);
+    place.data("run a");
+    place.data("run z");
+    let listed = place.data("runs --json");
+    let runs: Vec<Value> =
+        listed.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    assert_eq!(runs.len(), 2);
+    assert!(runs.iter().all(|run| run["status"] == "succeeded" && run["pipeline"] == "chain"));
+    let id = |run: &Value| run["id"].as_str().expect("it has an id").to_owned();
+    assert_eq!(place.show()["id"], runs[0]["id"], "the newest comes first");
+    let older = id(&runs[1]);
+    assert!(place.data(&format!("show {older} --json")).contains(&older));
+}
+
+#[test]
+fn events_are_json_one_a_line_and_nothing_else() {
+    let place = Place::with(CHAIN);
+    let events = place.data("run --json");
+    let events: Vec<Value> =
+        events.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    assert_eq!(events[0]["type"], "run_submitted");
+    assert_eq!(events[events.len() - 1]["type"], "run_ended");
+    let positions: Vec<u64> = events.iter().filter_map(|event| event["pos"].as_u64()).collect();
+    assert!(positions.is_sorted() && positions.len() == events.len());
+}
+
+#[test]
+fn a_run_in_memory_leaves_nothing_behind() {
+    let place = Place::with(CHAIN);
+    place.data("run --store memory");
+    assert!(!place.path().join(".windlass").exists());
+}

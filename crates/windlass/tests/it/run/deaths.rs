@@ -1,0 +1,181 @@
+//! windlass killed at a random moment, and stopped for a while.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::arrange::{Place, chance, deep, is_alive, pause};
+
+const STEPS: usize = 200;
+
+/// Twenty chains of ten steps. Some leave daemons behind that leave their session, or clear their environment.
+fn chains() -> String {
+    let mut text = "name: chains\ndefaults: { retry: { lost: 1 } }\nsteps:\n".to_owned();
+    for number in 0..STEPS {
+        let _ = writeln!(text, "  s{number}:");
+        if number >= 20 {
+            let _ = writeln!(text, "    needs: s{}", number - 20);
+        }
+        let daemon = match number % 10 {
+            3 => "setsid sh -c 'echo $$ >> pids; exec sleep 1000' &",
+            7 => "(setsid env -i sh -c 'echo $$ >> pids; exec sleep 1000' &)",
+            _ => ":",
+        };
+        let _ = writeln!(
+            text,
+            "    run: |\n      echo \"+ $WINDLASS_STEP\" >> trace\n      echo $$ >> pids\n      {daemon}\n      sleep 0.02\n      echo \"- $WINDLASS_STEP\" >> trace"
+        );
+    }
+    text
+}
+
+/// How often each step began.
+fn begun(trace: &[String]) -> BTreeMap<&str, usize> {
+    let mut begun = BTreeMap::new();
+    for step in trace.iter().filter_map(|line| line.strip_prefix("+ ")) {
+        *begun.entry(step).or_default() += 1;
+    }
+    begun
+}
+
+#[test]
+fn a_run_goes_on_where_a_killed_windlass_left_it() {
+    let pipeline = chains();
+    for _ in 0..if deep() { 50 } else { 5 } {
+        let place = Place::with(&pipeline);
+        let running = place.start("run --jobs 8");
+        let at = 1 + chance(STEPS - 20);
+        place.until_lines("trace", at);
+        pause(Duration::from_micros(chance(20_000) as u64));
+        running.signal(Signal::KILL);
+        assert_eq!(running.ended().code, None, "killed at {at}");
+        place.until_nothing_is_left(&place.lines("pids"));
+
+        let before = place.lines("trace");
+        let show = place.show();
+        let steps = show["steps"].as_array().expect("it lists steps");
+        let recorded: Vec<&str> = steps
+            .iter()
+            .filter(|step| step["status"] == "succeeded")
+            .filter_map(|step| step["name"].as_str())
+            .collect();
+
+        let ended = place.run("run --resume --jobs 8");
+        assert_eq!(ended.code, Some(0), "killed at {at}: {ended:?}");
+        assert!(ended.err.contains("interrupted"), "{}", ended.err);
+        let trace = place.lines("trace");
+        let again = begun(&trace[before.len()..]);
+        for step in &recorded {
+            assert!(!again.contains_key(step), "{step} had ended and ran again");
+        }
+        assert_eq!(recorded.len() + again.len(), STEPS, "each step has run");
+        assert!(again.values().all(|times| *times == 1), "{again:?}");
+        let show = place.show();
+        assert_eq!((&show["status"], &show["interruptions"]), (&"succeeded".into(), &1.into()));
+        place.until_nothing_is_left(&place.lines("pids"));
+    }
+}
+
+#[test]
+fn the_death_of_windlass_costs_a_step_nothing_unless_it_must_not_run_twice() {
+    let place = Place::with(
+        r#"
+name: gates
+defaults: { retry: { lost: 1 } }
+steps:
+  gate:
+    run: |
+      echo "gate $WINDLASS_ATTEMPT $WINDLASS_IDEMPOTENCY_KEY" >> trace
+      until test -e go; do sleep 0.02; done
+  once: { retry: { lost: 0 }, run: "echo once >> trace; until test -e go; do sleep 0.02; done" }
+  never: { needs: once, run: "echo never >> trace" }
+"#,
+    );
+    let mut running = place.start("run --keep-going --jobs 4");
+    place.until_lines("trace", 2);
+    for life in 1..4 {
+        running.signal(Signal::KILL);
+        assert_eq!(running.ended().code, None);
+        running = place.start("run --resume --jobs 4");
+        place.until_lines("trace", 2 + life);
+    }
+    place.file("go", "");
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let trace = place.lines("trace");
+    assert_eq!(trace.iter().filter(|line| *line == "once").count(), 1, "{trace:?}");
+    let gates: Vec<&String> = trace.iter().filter(|line| line.starts_with("gate 1 ")).collect();
+    assert_eq!(gates.len(), 4, "one attempt, handed out again and again: {trace:?}");
+    assert!(gates.iter().all(|gate| *gate == gates[0]), "with one key: {gates:?}");
+    assert_eq!(place.status("gate"), "succeeded");
+    let once = place.step("once");
+    assert_eq!(once["attempts"][0]["outcome"], "lost", "{once}");
+    assert_eq!(place.status("never"), "blocked");
+}
+
+#[test]
+fn steps_of_a_run_that_is_given_up_do_not_start_again() {
+    let place = Place::with("name: old\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+    place.file("new.yml", "name: new\nsteps:\n  b: { run: 'echo b >> trace' }\n");
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    running.signal(Signal::KILL);
+    assert_eq!(running.ended().code, None);
+    let resumed = place.run("run new.yml --resume");
+    assert_eq!(resumed.code, Some(0), "there was none before: {resumed:?}");
+    assert_eq!(place.lines("trace"), ["a"], "what is not resumed does not run");
+    let ended = place.run("run new.yml");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("is cancelled now"), "{}", ended.err);
+    assert_eq!(place.lines("trace"), ["a", "b"]);
+    place.until_nothing_is_left(&[]);
+}
+
+#[test]
+fn a_windlass_that_stood_still_starts_nothing_again() {
+    let still = if deep() { 30 } else { 5 };
+    let place = Place::with(
+        r#"
+name: still
+steps:
+  short: { run: "echo short >> trace; sleep 1" }
+  long: { run: "echo long >> trace; until test -e go; do sleep 0.05; done" }
+  after: { needs: [short, long], run: "echo after >> trace" }
+"#,
+    );
+    let running = place.start("run --jobs 4");
+    place.until_lines("trace", 2);
+    running.signal(Signal::STOP);
+    pause(Duration::from_secs(still));
+    running.signal(Signal::CONT);
+    place.file("go", "");
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let mut trace = place.lines("trace");
+    trace.sort();
+    assert_eq!(trace, ["after", "long", "short"]);
+    assert_eq!(place.show()["interruptions"], 0);
+}
+
+#[test]
+fn what_a_step_started_dies_with_windlass_whatever_it_does() {
+    let place = Place::with(
+        r#"
+name: escape
+steps:
+  plain: { run: "echo $$ >> pids; exec sleep 1000" }
+  stubborn: { run: "trap '' TERM INT HUP; echo $$ >> pids; while :; do sleep 0.05; done" }
+  session: { run: "setsid sh -c 'echo $$ >> pids; exec sleep 1000' & wait" }
+  daemon: { run: "(setsid env -i sh -c 'echo $$ >> pids; exec sleep 1000' &); exec sleep 1000" }
+"#,
+    );
+    let running = place.start("run --jobs 8");
+    place.until_lines("pids", 4);
+    running.signal(Signal::KILL);
+    assert_eq!(running.ended().code, None);
+    let pids = place.lines("pids");
+    place.until_nothing_is_left(&pids);
+    assert!(!pids.iter().any(|pid| is_alive(pid)));
+}

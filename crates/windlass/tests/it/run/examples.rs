@@ -1,0 +1,42 @@
+//! Every example is run, in a copy of what it needs of the repository.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::arrange::Place;
+
+/// What each example ends with when nobody gives it anything.
+const EXAMPLES: &[(&str, i32)] =
+    &[("checks.yml", 0), ("hello.yml", 0), ("release.yml", 0), ("tour.yml", 0)];
+
+/// The files of a folder that end so.
+fn names(folder: &Path, ending: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("it is there").flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.ends_with(ending)).collect()
+}
+
+#[test]
+fn every_example_is_listed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let listed = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names(&folder, ".yml"), listed);
+}
+
+#[test]
+fn every_example_runs() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (name, code) in EXAMPLES {
+        let place = Place::with("steps: { none: { run: 'true' } }");
+        for page in names(&repository, ".md") {
+            place.file(&page, fs::read(repository.join(&page)).expect("it can be read"));
+        }
+        fs::create_dir(place.path().join("examples")).expect("it is new");
+        let example = format!("examples/{name}");
+        place.file(&example, fs::read(repository.join(&example)).expect("it can be read"));
+        let ended = place.run(&format!("run {example}"));
+        assert_eq!(ended.code, Some(*code), "{example}: {ended:?}");
+        assert_eq!(place.run(&format!("run {example} --dry-run")).code, Some(0), "{example}");
+    }
+}

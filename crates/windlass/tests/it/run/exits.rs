@@ -1,0 +1,64 @@
+//! Every exit code, each by a run that ends with it.
+
+use rustix::process::Signal;
+
+use super::arrange::Place;
+
+#[test]
+fn each_exit_code_has_its_run() {
+    let ok = Place::with("name: ok\nsteps:\n  a: { run: 'true' }\n");
+    assert_eq!(ok.run("run").code, Some(0));
+    assert_eq!(ok.run("run nosuch").code, Some(2), "a step that is not there");
+    assert_eq!(ok.run("run --nosuch").code, Some(2), "a flag that is not there");
+    assert_eq!(ok.run("run nosuch.yml").code, Some(3), "a file that is not there");
+
+    let failing = Place::with("name: failing\nsteps:\n  a: { run: 'exit 7' }\n");
+    let failed = failing.run("run");
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.err.contains("exit 7"), "{}", failed.err);
+
+    let wrong = Place::with("name: wrong\nsteps:\n  a: { runs: 'true' }\n");
+    let told = wrong.run("run");
+    assert_eq!(told.code, Some(3));
+    assert!(told.err.contains("`run`"), "it suggests: {}", told.err);
+    assert!(!wrong.path().join(".windlass").exists(), "nothing is made for a file that is wrong");
+
+    let sleeping =
+        Place::with("name: sleeping\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+    let running = sleeping.start("run");
+    sleeping.until_lines("trace", 1);
+    assert_eq!(sleeping.run("run").code, Some(5));
+    sleeping.data("cancel latest");
+    assert_eq!(running.ended().code, Some(6));
+    let running = sleeping.start("run");
+    sleeping.until_lines("trace", 2);
+    running.signal(Signal::INT);
+    assert_eq!(running.ended().code, Some(130));
+}
+
+#[test]
+fn what_nobody_here_can_run_is_skipped_unless_it_was_asked_for() {
+    let place = Place::with(
+        "name: labels\nsteps:\n  here: { run: 'true' }\n  there: { requires: [moon], run: 'true' }\n  after: { needs: there, run: 'echo after >> trace' }\n",
+    );
+    let ended = place.run("run");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("moon"), "{}", ended.err);
+    assert_eq!(place.status("there"), "skipped");
+    assert_eq!(place.lines("trace"), ["after"], "skipped is not failed");
+    let unmet = place.run("run --no-skip");
+    assert_eq!(unmet.code, Some(4), "{unmet:?}");
+    let named = place.run("run there");
+    assert_eq!(named.code, Some(4), "{named:?}");
+    let labelled = place.run("run there --label moon");
+    assert_eq!(labelled.code, Some(0), "{labelled:?}");
+    assert_eq!(place.status("there"), "succeeded");
+}
+
+#[test]
+fn a_failure_beside_an_unmet_requirement_is_a_failure() {
+    let place = Place::with(
+        "name: both\nsteps:\n  a: { requires: [moon], run: 'true' }\n  b: { run: 'exit 1' }\n",
+    );
+    assert_eq!(place.run("run --no-skip --keep-going").code, Some(1));
+}

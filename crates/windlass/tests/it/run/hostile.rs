@@ -1,0 +1,160 @@
+//! Steps that print, fork and write what no step should.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use super::arrange::{Place, deep, until};
+
+/// The most memory that windlass may have, in KiB, whatever steps print.
+const PEAK: u64 = 100 << 10;
+
+/// Runs it and returns the most memory that it had.
+fn peak(place: &Place, line: &str) -> u64 {
+    let mut child = place.start(line);
+    let mut peak = 0;
+    until("it has ended", || {
+        peak = peak.max(child.peak());
+        child.is_over()
+    });
+    let ended = child.ended();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    peak
+}
+
+fn only_log(place: &Place) -> Vec<u8> {
+    let mut folders = vec![place.path().join(".windlass/logs")];
+    let mut files: Vec<PathBuf> = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(folder).expect("it is there").flatten();
+        for path in entries.map(|entry| entry.path()) {
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "log"));
+    assert_eq!(files.len(), 1, "{files:?}");
+    fs::read(&files[0]).expect("it can be read")
+}
+
+#[test]
+fn a_flood_of_output_costs_neither_memory_nor_disk() {
+    let bytes = if deep() { 10_u64 << 30 } else { 1 << 30 };
+    let place = Place::with(&format!(
+        "name: flood\nsteps:\n  flood: {{ run: 'yes | head -c {bytes}; echo the end' }}\n"
+    ));
+    let peak = peak(&place, "run --output stream");
+    assert!(peak < PEAK, "{peak} KiB");
+    let log = only_log(&place);
+    assert!(log.len() < 70 << 20, "{} bytes", log.len());
+    let end = String::from_utf8_lossy(&log[log.len() - 100..]).into_owned();
+    assert!(end.ends_with("the end\n"), "{end}");
+    let marker = b"bytes of output are left out here";
+    assert!(log.windows(marker.len()).any(|window| window == marker));
+}
+
+#[test]
+fn a_line_without_end_costs_no_memory() {
+    let bytes = if deep() { 1_u64 << 30 } else { 100 << 20 };
+    let place = Place::with(&format!(
+        "name: line\nsteps:\n  line: {{ run: \"head -c {bytes} /dev/zero | tr '\\\\0' a\" }}\n"
+    ));
+    for mode in ["stream", "group"] {
+        let peak = peak(&place, &format!("run --output {mode}"));
+        assert!(peak < PEAK, "{mode}: {peak} KiB");
+    }
+}
+
+#[test]
+fn a_step_that_prints_without_end_is_still_told_to_stop() {
+    let place = Place::with("name: yes\nsteps:\n  yes: { run: 'yes', timeout: 500ms }\n");
+    for mode in ["stream", "none"] {
+        let ended = place.run(&format!("run --output {mode}"));
+        assert_eq!(ended.code, Some(1), "{}", ended.err);
+        assert_eq!(place.status("yes"), "timed_out");
+    }
+    let place = Place::with("name: yes\nsteps:\n  yes: { run: 'echo y >> trace; yes' }\n");
+    let running = place.start("run --output stream");
+    place.until_lines("trace", 1);
+    running.signal(Signal::INT);
+    assert_eq!(running.ended().code, Some(130));
+    place.until_nothing_is_left(&[]);
+}
+
+#[test]
+fn bytes_that_are_no_text_and_escape_sequences_do_no_harm() {
+    let place = Place::with(
+        r#"
+name: bytes
+steps:
+  bytes: { run: "printf '\\377\\376 odd\\n\\033[2Jcleared\\033]0;title\\007 \\033[31mred\\033[0m\\n'; exit 3" }
+"#,
+    );
+    let ended = place.run("run --output stream --junit report.xml");
+    assert_eq!(ended.code, Some(1));
+    for shown in [&ended.out, &ended.err, &place.read("report.xml")] {
+        assert!(shown.contains("cleared"), "{shown}");
+        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+    assert!(only_log(&place).starts_with(b"\xff\xfe odd\n\x1b[2J"), "the log has what was printed");
+}
+
+#[test]
+fn daemons_and_closed_outputs_hold_nothing_up() {
+    let place = Place::with(
+        r#"
+name: daemons
+defaults: { timeout: 1m, kill_grace: 1s }
+steps:
+  holds: { run: "sleep 1000 & echo $! >> pids; echo started" }
+  leaves: { run: "setsid sh -c 'echo $$ >> pids; exec sleep 1000' & until test -s pids; do sleep 0.02; done" }
+  stubborn: { run: "(trap '' TERM; echo go >> stubborn; while :; do sleep 0.05; done) & until test -e stubborn; do sleep 0.02; done" }
+  closes: { run: "exec >&- 2>&-; sleep 0.3; echo alive >> trace" }
+  closes-all: { run: "exec <&- >&- 2>&-; sleep 0.3; echo alive >> trace" }
+"#,
+    );
+    let ended = place.run("run --jobs 8");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.lines("trace"), ["alive", "alive"]);
+    assert_eq!(place.data("logs latest holds"), "started\n");
+    place.until_nothing_is_left(&place.lines("pids"));
+}
+
+#[test]
+fn whatever_a_step_makes_of_its_output_file_is_told_or_ignored() {
+    let place = Place::with(
+        r#"
+name: outputs
+steps:
+  deletes: { run: 'echo a=1 > "$WINDLASS_OUTPUT"; rm "$WINDLASS_OUTPUT"' }
+  folder: { run: 'rm -f "$WINDLASS_OUTPUT"; mkdir -p "$WINDLASS_OUTPUT/deep"' }
+  pipe: { run: 'rm -f "$WINDLASS_OUTPUT" "$WINDLASS_SUMMARY"; mkfifo "$WINDLASS_OUTPUT" "$WINDLASS_SUMMARY"' }
+  endless: { run: 'ln -sf /dev/zero "$WINDLASS_OUTPUT"; ln -sf /dev/zero "$WINDLASS_SUMMARY"' }
+  link: { run: 'ln -sf "$PWD/precious" "$WINDLASS_SUMMARY"' }
+  bad-deletes: { outputs: [a], run: 'rm -f "$WINDLASS_OUTPUT"' }
+  bad-folder: { outputs: [a], run: 'rm -f "$WINDLASS_OUTPUT"; mkdir "$WINDLASS_OUTPUT"' }
+  bad-garbage: { run: 'printf "\377\000garbage\n" > "$WINDLASS_OUTPUT"' }
+  bad-large: { run: 'printf a= > "$WINDLASS_OUTPUT"; head -c 1048576 /dev/zero | tr "\0" a >> "$WINDLASS_OUTPUT"' }
+  bad-json: { run: 'echo "a:={" > "$WINDLASS_OUTPUT"' }
+  bad-missing: { outputs: [a, b], run: 'echo a=1 > "$WINDLASS_OUTPUT"' }
+"#,
+    );
+    place.file("precious", "p".repeat(100_000));
+    let ended = place.run("run --keep-going");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let run = place.show();
+    for step in run["steps"].as_array().expect("it lists steps") {
+        let name = step["name"].as_str().expect("it has a name");
+        let expected = if name.starts_with("bad-") { "failed" } else { "succeeded" };
+        assert_eq!(step["status"], expected, "{step}");
+        if expected == "failed" {
+            let log = place.data(&format!("logs latest {name}"));
+            assert!(log.starts_with("windlass: "), "{name}: {log}");
+        }
+    }
+    assert_eq!(place.read("precious").len(), 100_000);
+    let scratch = fs::read_dir(place.path().join(".windlass/scratch")).expect("it is there");
+    let left: Vec<PathBuf> = scratch.flatten().map(|entry| entry.path()).collect();
+    let kept = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "summary");
+    assert!(left.iter().all(kept), "{left:?}");
+}

@@ -1,0 +1,12 @@
+//! `windlass run` and its company as they are used: the real program, real processes, a folder of their own each.
+
+mod arrange;
+mod commands;
+mod deaths;
+mod examples;
+mod exits;
+mod graphs;
+mod hostile;
+mod resuming;
+mod secrets;
+mod signals;

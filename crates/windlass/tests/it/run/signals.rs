@@ -1,0 +1,147 @@
+//! What a person does to a run: Ctrl-C, a closed terminal, a closed pipe, another terminal.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::Instant;
+
+use super::arrange::{Ended, Place, until};
+
+/// A step that ends when it is told to, one that needs it, and one that runs whatever happened.
+const POLITE: &str = r#"
+name: polite
+steps:
+  work: { run: "trap 'echo told >> trace; exit 1' TERM; echo ready >> trace; while :; do sleep 0.02; done" }
+  after: { needs: work, run: "echo after >> trace" }
+  clean: { needs: work, if: always(), run: "echo clean >> trace" }
+"#;
+
+const STUBBORN: &str = r#"
+name: stubborn
+steps:
+  work: { run: "trap '' TERM INT HUP; echo ready >> trace; while :; do sleep 0.02; done" }
+  clean: { needs: work, if: always(), run: "echo clean >> trace" }
+"#;
+
+fn ended_by(signal: Signal) {
+    let place = Place::with(POLITE);
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    running.signal(signal);
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(place.lines("trace"), ["ready", "told", "clean"]);
+    assert_eq!(place.status("work"), "cancelled");
+    assert_eq!(place.status("after"), "cancelled");
+    assert_eq!(place.status("clean"), "succeeded");
+    place.until_nothing_is_left(&[]);
+}
+
+#[test]
+fn ctrl_c_ends_steps_politely_and_still_cleans_up() {
+    ended_by(Signal::INT);
+}
+
+#[test]
+fn sigterm_does_the_same() {
+    ended_by(Signal::TERM);
+}
+
+#[test]
+fn a_closed_terminal_does_the_same() {
+    ended_by(Signal::HUP);
+}
+
+#[test]
+fn the_second_ctrl_c_kills() {
+    let place = Place::with(STUBBORN);
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let began = Instant::now();
+    running.signal(Signal::INT);
+    until("the first is heard", || place.show()["status"] == "cancelling");
+    running.signal(Signal::INT);
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert_eq!(place.lines("trace"), ["ready"], "nothing more runs");
+    place.until_nothing_is_left(&[]);
+}
+
+#[test]
+fn a_step_that_ignores_polite_orders_is_killed_after_its_grace() {
+    let place = Place::with(&STUBBORN.replace("work: {", "work: { kill_grace: 300ms,"));
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    running.signal(Signal::INT);
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(place.lines("trace"), ["ready", "clean"]);
+    place.until_nothing_is_left(&[]);
+}
+
+/// Runs a shell line in which `$W` is the program.
+fn shell(place: &Place, line: &str) -> Ended {
+    let mut command = place.program("sh");
+    command.args(["-c", line]).env("W", env!("CARGO_BIN_EXE_windlass"));
+    place.start_command(command).ended()
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_does_not_end_the_run() {
+    let steps: String =
+        (0..50).map(|n| format!("  s{n}: {{ run: 'echo {n}; echo {n} >> trace' }}\n")).collect();
+    let place = Place::with(&format!("name: pipe\nsteps:\n{steps}"));
+    for line in ["run --json", "run --output stream", "show --json", "logs"] {
+        let ended = shell(&place, &format!("( $W {line}; echo $? > code ) | head -n 1"));
+        assert_eq!(ended.out.lines().count(), 1, "{line}: {ended:?}");
+        assert_eq!(place.read("code"), "0\n", "{line}: {ended:?}");
+    }
+    assert_eq!(place.lines("trace").len(), 100);
+}
+
+#[test]
+fn a_second_run_in_the_same_folder_is_refused_by_name() {
+    let place = Place::with(POLITE);
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let second = place.run("run");
+    assert_eq!(second.code, Some(5), "{second:?}");
+    assert!(second.err.contains(&running.pid().to_string()), "{}", second.err);
+    running.signal(Signal::INT);
+    assert_eq!(running.ended().code, Some(130));
+}
+
+#[test]
+fn another_terminal_cancels_and_watches() {
+    let place = Place::with(POLITE);
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let watching = place.start("watch latest");
+    let told = place.run("cancel latest");
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+    assert_eq!(place.lines("trace"), ["ready", "told", "clean"]);
+    assert_eq!(watching.ended().code, Some(6));
+    let nobody = place.run("cancel latest");
+    assert_eq!(nobody.code, Some(5), "{nobody:?}");
+
+    let place = Place::with(STUBBORN);
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    place.data("cancel latest --kill");
+    assert_eq!(running.ended().code, Some(6));
+    assert_eq!(place.lines("trace"), ["ready"]);
+}
+
+#[test]
+fn a_signal_shows_what_runs_and_what_waits() {
+    let place = Place::with(POLITE);
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    running.signal(Signal::USR1);
+    until("it is shown", || running.said().contains("after"));
+    running.signal(Signal::INT);
+    assert_eq!(running.ended().code, Some(130));
+}
