@@ -5,8 +5,8 @@ use std::str::FromStr;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    cancel, expand, explain, graph, init, logs, plan, rerun, run, runs, schema, show, validate,
-    watch, why,
+    cancel, completions, doctor, expand, explain, graph, init, logs, plan, rerun, run, runs,
+    schema, show, validate, watch, why,
 };
 use super::help;
 
@@ -43,6 +43,8 @@ pub(super) enum Command {
     Validate(validate::Args),
     Expand(expand::Args),
     Schema(schema::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
 }
 
 /// `-p name=value`

@@ -44,6 +44,8 @@ fn answer(command: Command) -> u8 {
         Command::Validate(args) => commands::validate::run(&args, &context),
         Command::Expand(args) => commands::expand::run(&args, &context),
         Command::Schema(args) => commands::schema::run(&args, &context),
+        Command::Doctor(args) => commands::doctor::run(&args, &context),
+        Command::Completions(args) => commands::completions::run(&args, &context),
     };
     answered.unwrap_or_else(|error| tell(&error, &context.err))
 }

@@ -22,6 +22,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "rerun", "cancel", "watch"]),
     ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
     ("Write a pipeline", &["init", "validate", "expand", "schema"]),
+    ("This machine", &["doctor", "completions"]),
     ("Serve", &[]),
 ];
 

@@ -1,8 +1,10 @@
 //! What commands that read runs have in common: finding the store, and the run that a person means.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use tokio::time::sleep;
 use windlass_core::id::RunId;
 use windlass_core::summary::Summary;
 
@@ -36,6 +38,11 @@ impl Reading {
         let runtime = runtime()?;
         let records = runtime.block_on(Records::read(stores.clone()))?;
         Ok(Self { runtime, stores, records, folder })
+    }
+
+    /// Waits a moment before the next look.
+    pub(crate) fn pause(&self, moment: Duration) {
+        self.runtime.block_on(async { sleep(moment).await });
     }
 
     /// The run that a person means.

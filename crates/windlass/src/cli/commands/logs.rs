@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use windlass_core::id::StepIx;
+use windlass_core::id::{RunId, StepIx};
 use windlass_core::summary::Summary;
 
 use crate::cli::context::Context;
@@ -44,25 +44,41 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let reading = Reading::open(&args.store, context)?;
     let summary = reading.summary(&args.run)?;
-    let logs = reading.runtime.block_on(reading.stores.logs.list(summary.run()))?;
-    let logs: Vec<LogId> = logs.into_iter().map(|(log, _)| log).collect();
+    let logs = list(&reading, summary.run())?;
     let Some(name) = &args.step else { return all(&reading, &summary, &logs, context) };
     let step = reading::step(&summary, name)?;
     if summary.plan().is_join(step) {
         let hint = format!("name one of its cells, such as `{}`", first_cell(&summary, step));
         return Err(CliError::usage(format!("`{name}` is a matrix")).hint(hint));
     }
-    let wanted = |log: &&LogId| {
-        log.step == step && args.attempt.is_none_or(|attempt| log.attempt == attempt)
-    };
-    match logs.iter().rfind(wanted) {
-        Some(log) if args.follow => follow(&reading, *log),
-        Some(log) => print(&reading, *log, 0).map(|_| 0),
-        None if args.follow => wait_for(&reading, &summary, step),
+    let wanted = Wanted { run: summary.run(), step, attempt: args.attempt };
+    if args.follow {
+        return follow(&reading, wanted);
+    }
+    match wanted.last_of(&logs) {
+        Some(log) => print(&reading, log, 0).map(|_| 0),
         None => {
             output::talk(&format!("{name} printed nothing"));
             Ok(0)
         }
+    }
+}
+
+/// Which logs of a run are asked for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    run: RunId,
+    step: StepIx,
+    attempt: Option<u16>,
+}
+
+impl Wanted {
+    fn has(self, log: LogId) -> bool {
+        log.step == self.step && self.attempt.is_none_or(|attempt| log.attempt == attempt)
+    }
+
+    fn last_of(self, logs: &[LogId]) -> Option<LogId> {
+        logs.iter().copied().rfind(|log| self.has(*log))
     }
 }
 
@@ -77,59 +93,64 @@ fn all(
         let again =
             if log.attempt > 1 { format!(", attempt {}", log.attempt) } else { String::new() };
         output::talk(&context.err.paint(Ink::Strong, &format!("── {name}{again}")));
-        print(reading, *log, 0)?;
+        if print(reading, *log, 0)?.is_none() {
+            break;
+        }
     }
     Ok(0)
 }
 
-/// Prints a log from a place on, and returns where it ended.
-fn print(reading: &Reading, log: LogId, mut from: u64) -> Result<u64, CliError> {
+/// Prints a log from a place on, and returns where it ended; nothing if nobody reads any more.
+fn print(reading: &Reading, log: LogId, mut from: u64) -> Result<Option<u64>, CliError> {
     let mut out = io::stdout().lock();
     loop {
         let most = READ_MAX as u64;
         let part = reading.runtime.block_on(reading.stores.logs.read(log, from..from + most))?;
         if part.bytes.is_empty() {
-            return Ok(from);
+            return Ok(Some(from));
         }
         from += part.bytes.len() as u64;
         if out.write_all(&part.bytes).and_then(|()| out.flush()).is_err() {
             // Who closed the pipe has seen enough.
-            return Ok(from);
+            return Ok(None);
         }
     }
 }
 
-fn follow(reading: &Reading, log: LogId) -> Result<u8, CliError> {
-    let mut from = 0;
+/// Prints the last attempt, then each that follows it, until the step has ended.
+fn follow(reading: &Reading, wanted: Wanted) -> Result<u8, CliError> {
+    let mut shown: Option<(LogId, u64)> = None;
     loop {
-        let over = is_over(reading, log)?;
-        from = print(reading, log, from)?;
+        let over = is_over(reading, wanted)?;
+        let logs = list(reading, wanted.run)?;
+        shown = shown.or_else(|| wanted.last_of(&logs).map(|log| (log, 0)));
+        for log in logs.into_iter().filter(|log| wanted.has(*log)) {
+            let from = match shown {
+                Some((last, from)) if log == last => from,
+                Some((last, _)) if log > last => 0,
+                Some(_) | None => continue,
+            };
+            let Some(end) = print(reading, log, from)? else { return Ok(0) };
+            shown = Some((log, end));
+        }
         if over {
             return Ok(0);
         }
-        reading.runtime.block_on(tokio::time::sleep(LOOK_EVERY));
+        reading.pause(LOOK_EVERY);
     }
 }
 
-fn wait_for(reading: &Reading, summary: &Summary, step: StepIx) -> Result<u8, CliError> {
-    loop {
-        let logs = reading.runtime.block_on(reading.stores.logs.list(summary.run()))?;
-        if let Some((log, _)) = logs.iter().find(|(log, _)| log.step == step) {
-            return follow(reading, *log);
-        }
-        let log = LogId { run: summary.run(), step, attempt: 1, delivery: 1 };
-        if is_over(reading, log)? {
-            return Ok(0);
-        }
-        reading.runtime.block_on(tokio::time::sleep(LOOK_EVERY));
-    }
+/// The logs of a run, in order.
+fn list(reading: &Reading, run: RunId) -> Result<Vec<LogId>, CliError> {
+    let logs = reading.runtime.block_on(reading.stores.logs.list(run))?;
+    Ok(logs.into_iter().map(|(log, _)| log).collect())
 }
 
-/// Whether the step of a log has ended.
-fn is_over(reading: &Reading, log: LogId) -> Result<bool, CliError> {
+/// Whether the step has ended.
+fn is_over(reading: &Reading, wanted: Wanted) -> Result<bool, CliError> {
     let records = reading.runtime.block_on(Records::read(reading.stores.clone()))?;
-    let summary = reading.runtime.block_on(records.summary(log.run))?;
-    let step = summary.as_ref().and_then(|summary| summary.step(log.step));
+    let summary = reading.runtime.block_on(records.summary(wanted.run))?;
+    let step = summary.as_ref().and_then(|summary| summary.step(wanted.step));
     Ok(step.is_none_or(|step| step.status().is_terminal()))
 }
 

@@ -1,6 +1,8 @@
 //! One file per command: its arguments, whose doc comments are its help, and `run`, which answers with an exit code.
 
 pub(super) mod cancel;
+pub(super) mod completions;
+pub(super) mod doctor;
 pub(super) mod expand;
 pub(super) mod explain;
 pub(super) mod graph;

@@ -55,6 +55,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
                 Verdict::Interrupted => exit::INTERRUPTED,
             });
         }
-        reading.runtime.block_on(tokio::time::sleep(LOOK_EVERY));
+        reading.pause(LOOK_EVERY);
     }
 }

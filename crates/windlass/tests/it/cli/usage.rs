@@ -20,25 +20,29 @@ fn help_is_short_and_grouped() {
     Usage: windlass COMMAND [ARGUMENTS]
 
     Run:
-      run       Run a pipeline on this machine
-      rerun     Run the plan of an earlier run again, or a part of it
-      cancel    End a run that another terminal shows
-      watch     Wait for the end of a run that another terminal does
+      run          Run a pipeline on this machine
+      rerun        Run the plan of an earlier run again, or a part of it
+      cancel       End a run that another terminal shows
+      watch        Wait for the end of a run that another terminal does
 
     Look:
-      runs      List runs, the newest first
-      show      Show what became of a run
-      logs      Print what steps of a run printed
-      why       Tell why a step stands where it stands
-      plan      Show what a run would do, and what would be skipped here
-      graph     Draw the pipeline: text, dot, mermaid or svg
-      explain   Explain an error code; without one, list them all
+      runs         List runs, the newest first
+      show         Show what became of a run
+      logs         Print what steps of a run printed
+      why          Tell why a step stands where it stands
+      plan         Show what a run would do, and what would be skipped here
+      graph        Draw the pipeline: text, dot, mermaid or svg
+      explain      Explain an error code; without one, list them all
 
     Write a pipeline:
-      init      Write a windlass.yml that fits this folder
-      validate  Tell everything that is wrong with a file, and how to mend it
-      expand    Print the pipeline with params and defaults in place
-      schema    Print the JSON Schema of pipeline files, for editors
+      init         Write a windlass.yml that fits this folder
+      validate     Tell everything that is wrong with a file, and how to mend it
+      expand       Print the pipeline with params and defaults in place
+      schema       Print the JSON Schema of pipeline files, for editors
+
+    This machine:
+      doctor       Look at this machine: can windlass work here, and how well?
+      completions  Print completions for a shell
 
     Options:
       -h, --help     Print this help

@@ -1,0 +1,27 @@
+//! `windlass completions`
+
+use clap_complete::Shell;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::{help, output};
+
+/// Print completions for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  windlass completions bash > ~/.local/share/bash-completion/completions/windlass
+  windlass completions zsh > ~/.zfunc/_windlass")]
+pub(crate) struct Args {
+    /// Which shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+/// Prints what the shell reads.
+#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
+pub(crate) fn run(args: &Args, _context: &Context) -> Result<u8, CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut help::command(), "windlass", &mut script);
+    Ok(output::data(String::from_utf8_lossy(&script).trim_end()))
+}
