@@ -1,6 +1,6 @@
 //! The page of every code: its wrong example shows the problem, its right one shows none.
 
-use windlass_core::problem::Code;
+use windlass_core::problem::{Code, Source, Style, render};
 
 use crate::outline::problems;
 
@@ -57,4 +57,36 @@ fn given(text: &str) -> Vec<(&str, &str)> {
 
 fn examples(page: &str) -> Vec<&str> {
     page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+/// Every message as somebody sees it who wrote the wrong example of its page.
+#[test]
+fn every_message_in_plain_text() {
+    let pages = Code::ALL.iter().filter_map(|code| told(*code, Style::Plain));
+    insta::assert_snapshot!(pages.collect::<Vec<String>>().join("\n"));
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    for code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
+        let plain = told(*code, Style::Plain).expect("it has an example");
+        let coloured = told(*code, Style::Colour).expect("it has an example");
+        assert_eq!(without_colour(&coloured), plain, "{code}");
+        assert_ne!(coloured, plain, "{code} has no colour");
+    }
+}
+
+fn told(code: Code, style: Style) -> Option<String> {
+    let wrong = examples(code.page()).first().copied()?;
+    let source = Source::new("windlass.yml", wrong);
+    let found = problems(wrong, &given(wrong));
+    let of_code = found.iter().filter(|problem| problem.code == code);
+    Some(of_code.map(|problem| render(problem, &source, style)).collect())
+}
+
+/// The text without `ESC [ … m`.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
