@@ -22,6 +22,9 @@ use crate::shutdown::Shutdown;
 
 const NAME: &str = "leader.sock";
 
+/// Linux allows 107 bytes, macOS 103.
+const ADDRESS_MAX: usize = 103;
+
 /// Terminals that ask at the same time; more wait.
 const CLIENTS_MAX: usize = 16;
 
@@ -63,7 +66,7 @@ pub enum SocketError {
 
 /// Asks the leader of the stores in a folder to end a run.
 pub async fn cancel(folder: &Path, run: RunId, level: CancelLevel) -> Result<(), SocketError> {
-    let connected = UnixStream::connect(folder.join(NAME)).await;
+    let connected = UnixStream::connect(address(folder)).await;
     let mut stream = connected.map_err(|_| SocketError::NobodyLeads)?;
     let asked = timeout(PATIENCE, ask(&mut stream, &Question::Cancel { run: run.0, level })).await;
     let late = |_| SocketError::NoAnswer(io::ErrorKind::TimedOut.into());
@@ -71,6 +74,17 @@ pub async fn cancel(folder: &Path, run: RunId, level: CancelLevel) -> Result<(),
         Told::Done => Ok(()),
         Told::Refused { why } => Err(SocketError::Refused(why)),
     }
+}
+
+/// Where the leader of the stores in a folder listens: there, or elsewhere if a socket cannot have so long a name.
+fn address(folder: &Path) -> PathBuf {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let beside = folder.join(NAME);
+    if beside.as_os_str().len() <= ADDRESS_MAX {
+        return beside;
+    }
+    let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
+    std::env::temp_dir().join(format!("windlass-{}.sock", &hash[..32]))
 }
 
 async fn ask(stream: &mut UnixStream, question: &Question) -> io::Result<Told> {
@@ -97,7 +111,7 @@ pub struct Socket {
 impl Socket {
     /// Listens in a folder whose stores this process leads: a socket that is there already is a dead one's.
     pub fn bind(folder: &Path, handle: Handle) -> io::Result<Self> {
-        let file = folder.join(NAME);
+        let file = address(folder);
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

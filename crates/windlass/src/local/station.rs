@@ -15,7 +15,7 @@ use windlass_core::time::Span;
 use super::clock::system_now;
 use super::stores::Stores;
 use crate::controller::{
-    Handle, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep,
+    Handle, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep, View,
 };
 use crate::journal::Candidate;
 use crate::shutdown::{Shutdown, ShutdownSender};
@@ -107,7 +107,10 @@ impl Station {
             let (sender, ends) = ShutdownSender::new();
             (sender, tokio::spawn(keep_tables(keeper, ends)))
         });
-        Ok(Self { handle, shutdown, shutdown_worker, node, worker: None, upkeep, tables })
+        let mut station =
+            Self { handle, shutdown, shutdown_worker, node, worker: None, upkeep, tables };
+        station.until(|view| view.leads).await?;
+        Ok(station)
     }
 
     /// Begins to work on everything that is open.
@@ -117,26 +120,25 @@ impl Station {
         let (sender, ends) = ShutdownSender::new();
         self.shutdown_worker = sender;
         self.worker = Some(tokio::spawn(worker.run(ends)));
-        self.joined(incarnation).await
+        // A run that came before its worker would find nobody who can run its steps.
+        self.until(|view| {
+            let mut own = view.engine.workers().filter(|worker| worker.id == OWN);
+            own.any(|worker| worker.incarnation == incarnation)
+        })
+        .await
     }
 
-    /// Waits for its worker: a run that came before it would find nobody who can run its steps.
-    async fn joined(&mut self, incarnation: Incarnation) -> Result<(), StationError> {
+    /// Waits until it has come so far, or cannot go on.
+    async fn until(&mut self, reached: impl Fn(&View) -> bool) -> Result<(), StationError> {
         let views = Arc::clone(self.handle.views());
         let mut follower = views.follow(views.look(|view| view.position));
-        loop {
-            let here = views.look(|view| {
-                let mut own = view.engine.workers().filter(|worker| worker.id == OWN);
-                own.any(|worker| worker.incarnation == incarnation)
-            });
-            if here {
-                return Ok(());
-            }
+        while !views.look(&reached) {
             tokio::select! {
                 failed = self.fails() => return Err(failed),
                 _ = follower.next() => {}
             }
         }
+        Ok(())
     }
 
     /// The way to its leader.

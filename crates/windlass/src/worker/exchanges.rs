@@ -43,6 +43,9 @@ pub enum WorkerError {
     /// The leader refuses it.
     #[error("the leader refuses this worker: {0}")]
     Refused(Refusal),
+    /// Its executor can run nothing any more.
+    #[error("{0}")]
+    Broken(String),
 }
 
 /// A worker.
@@ -132,6 +135,7 @@ impl<'a> Shift<'a> {
     }
 
     async fn run(mut self, shutdown: &mut Shutdown) -> Result<(), WorkerError> {
+        let mut broken = self.worker.executor.over();
         loop {
             self.exchange_if_due();
             if let Some(refusal) = self.session.ended() {
@@ -148,6 +152,7 @@ impl<'a> Shift<'a> {
                     self.drains = true;
                     self.session.drain();
                 }
+                why = &mut broken => return Err(WorkerError::Broken(why)),
                 Some((fence, outcome)) = self.over.recv() => self.attempt_ended(fence, outcome),
                 Some(replied) = self.exchanges.join_next() => self.replied(replied.ok()),
                 () = sleep_until(wake) => {

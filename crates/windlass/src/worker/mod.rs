@@ -13,4 +13,4 @@ pub mod outputs;
 pub(crate) mod platform;
 
 pub use exchanges::{Worker, WorkerError};
-pub use executor::{Attempt, Executor, Stops};
+pub use executor::{Attempt, Executor, Over, Stops};

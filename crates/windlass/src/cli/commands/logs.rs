@@ -55,13 +55,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     if args.follow {
         return follow(&reading, wanted);
     }
-    match wanted.last_of(&logs) {
-        Some(log) => print(&reading, log, 0).map(|_| 0),
-        None => {
-            output::talk(&format!("{name} printed nothing"));
-            Ok(0)
-        }
+    if let Some(log) = wanted.last_of(&logs) {
+        print(&reading, log, 0)?;
+    } else {
+        output::talk(&format!("{name} printed nothing"));
     }
+    Ok(0)
 }
 
 /// Which logs of a run are asked for.

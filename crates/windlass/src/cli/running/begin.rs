@@ -8,6 +8,7 @@ use windlass_core::engine::{Answer, CancelLevel, Event, Request, Submit, Warning
 use windlass_core::id::RunId;
 use windlass_core::summary::Summary;
 
+use super::interrupts::Interrupts;
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
 use crate::cli::environment;
@@ -69,12 +70,14 @@ async fn lead(
         }
     };
     abandon(order, &station, resumed).await?;
+    let interrupts = Interrupts::listen()
+        .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
     station.work(crew(order, logs).await?).await?;
     let watched = match resumed {
         None => submit(order, &station).await?,
         Some(run) => go_on(stores, run).await?,
     };
-    Watch { order, stores, station, printed, watched }.run().await
+    Watch { order, stores, station, printed, watched, interrupts }.run().await
 }
 
 async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
@@ -262,6 +265,8 @@ impl From<StationError> for CliError {
                     "wait for its end, or `windlass cancel latest` and `windlass watch latest`",
                 )
             }
+            StationError::Worker(error) => Self::unreachable(error.to_string())
+                .hint("`windlass run --resume` goes on where it was"),
             other => Self::unreachable(other.to_string()),
         }
     }

@@ -34,25 +34,30 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on; keys only where a person may press one.
-    pub(super) fn listen(keys: bool) -> io::Result<Self> {
-        let (sender, receiver) = mpsc::channel(8);
-        if keys && let Some(keys) = Keys::listen() {
-            std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
-                while !sender.is_closed() {
-                    // Keys that nobody takes in time are not wanted.
-                    keys.next(KEY_WAIT).map(|key| sender.try_send(key));
-                }
-            })?;
-        }
+    /// Listens to signals from now on: before the first step starts, or one of them could end windlass and not the run.
+    pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             show: signal(SignalKind::user_defined1())?,
             resumed: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
-            keys: receiver,
+            keys: mpsc::channel(1).1,
         })
+    }
+
+    /// Listens to keys too, where a person may press one.
+    pub(super) fn listen_to_keys(&mut self) -> io::Result<()> {
+        let Some(keys) = Keys::listen() else { return Ok(()) };
+        let (sender, receiver) = mpsc::channel(8);
+        self.keys = receiver;
+        std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
+            while !sender.is_closed() {
+                // Keys that nobody takes in time are not wanted.
+                keys.next(KEY_WAIT).map(|key| sender.try_send(key));
+            }
+        })?;
+        Ok(())
     }
 
     /// The next wish.

@@ -38,6 +38,7 @@ pub(super) struct Watch<'a> {
     pub(super) station: Station,
     pub(super) printed: mpsc::Receiver<Printed>,
     pub(super) watched: Watched,
+    pub(super) interrupts: Interrupts,
 }
 
 /// What happened.
@@ -60,13 +61,16 @@ impl Watch<'_> {
             ScreenOptions { look, mode, slots: self.order.slots, earlier: Durations::new() };
         let mut screen = Screen::new(self.watched.summary.clone(), options);
         let mut terminal = Terminal::new(look.manner);
-        let mut interrupts = Interrupts::listen(look.manner == Manner::Live)
-            .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+        if look.manner == Manner::Live {
+            self.interrupts
+                .listen_to_keys()
+                .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
+        }
         let mut follower = self.station.handle().views().follow(self.watched.from);
         let mut ends = 0_u32;
         while !screen.summary().status().is_terminal() {
             let wait = draw(&mut screen, &mut terminal);
-            match self.next(&mut follower, &mut interrupts, wait).await {
+            match self.next(&mut follower, wait).await {
                 News::Events(behind, news) => {
                     self.learn(&mut screen, &mut follower, behind, news).await?;
                 }
@@ -93,16 +97,11 @@ impl Watch<'_> {
         Ok(code)
     }
 
-    async fn next(
-        &mut self,
-        follower: &mut Follower,
-        interrupts: &mut Interrupts,
-        wait: Span,
-    ) -> News {
+    async fn next(&mut self, follower: &mut Follower, wait: Span) -> News {
         let behind = follower.position();
         tokio::select! {
             biased;
-            wish = interrupts.next() => News::Wish(wish),
+            wish = self.interrupts.next() => News::Wish(wish),
             news = follower.next() => News::Events(behind, news),
             Some(printed) = self.printed.recv() => News::Printed(printed),
             failed = self.station.fails() => News::Failed(failed.into()),

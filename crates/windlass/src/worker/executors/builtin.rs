@@ -11,7 +11,7 @@ use super::prepare::{Identity, Prepared};
 use super::process::Process;
 use super::record::Record;
 use crate::logs::{LogId, LogStore};
-use crate::worker::executor::{Attempt, Executor, Stops};
+use crate::worker::executor::{Attempt, Executor, Over, Stops};
 use crate::worker::guard::Guard;
 use crate::worker::masks::Masks;
 
@@ -78,6 +78,14 @@ impl Builtin {
 impl Executor for Builtin {
     fn start(&self, grant: Grant, stops: Stops) -> Attempt {
         Box::pin(self.clone().run(grant, stops))
+    }
+
+    fn over(&self) -> Over {
+        let guard = self.guard.clone();
+        Box::pin(async move {
+            guard.over().await;
+            "the process that starts steps was killed, and its steps with it".to_owned()
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use windlass_core::session::{Grant, Stop, StopHow};
 use super::prepare::Prepared;
 use super::record::Record;
 use crate::worker::executor::Stops;
-use crate::worker::guard::{Exit, Guard, Guarded, Spawn};
+use crate::worker::guard::{Exit, Guard, GuardLost, Guarded, Spawn};
 use crate::worker::outputs;
 
 /// Bytes that are read from a step at once.
@@ -22,6 +22,9 @@ const READ: usize = 16 << 10;
 /// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps
 /// it open.
 const DRAIN: Duration = Duration::from_millis(500);
+
+/// How long to wait for the news that the guard has died, which explains a step that was lost.
+const GUARD_DIES: Duration = Duration::from_secs(1);
 
 /// An attempt that is about to be started.
 pub(super) struct Process {
@@ -78,7 +81,10 @@ impl Process {
             deadline: None,
             output: writer,
         };
-        let guarded = self.guard.spawn(spawn).await.map_err(io::Error::other)?;
+        let guarded = match self.guard.spawn(spawn).await {
+            Ok(guarded) => guarded,
+            Err(GuardLost) => pending().await,
+        };
         Ok((guarded, pipe::Receiver::from_owned_fd(reader)?))
     }
 
@@ -134,7 +140,7 @@ impl Process {
                 self.record.say(&why.text).await;
                 why.code()
             }
-            Exit::Lost => return Outcome::plain(OutcomeKind::Lost),
+            Exit::Lost => return self.lost().await,
         };
         let ended = Outcome::exit(code);
         match told {
@@ -144,6 +150,14 @@ impl Process {
             Told::Stop | Told::Nothing if code != 0 => ended,
             Told::Stop | Told::Nothing => self.with_outputs(ended).await,
         }
+    }
+
+    /// Without a guard the worker is at its end too: whoever resumes the run decides what becomes of the attempt.
+    async fn lost(&self) -> Outcome {
+        if timeout(GUARD_DIES, self.guard.over()).await.is_ok() {
+            pending::<()>().await;
+        }
+        Outcome::plain(OutcomeKind::Lost)
     }
 
     async fn with_outputs(&mut self, ended: Outcome) -> Outcome {

@@ -103,10 +103,10 @@ fn locks_hold_for_as_many_as_they_have_slots() {
 
 #[test]
 fn as_many_steps_run_at_once_as_there_are_jobs() {
-    let steps: String = (0..12)
+    let steps: Vec<String> = (0..12)
         .map(|n| format!("  s{n}: {{ run: 'echo + >> trace; sleep 0.2; echo - >> trace' }}\n"))
         .collect();
-    let place = Place::with(&format!("name: jobs\nsteps:\n{steps}"));
+    let place = Place::with(&format!("name: jobs\nsteps:\n{}", steps.concat()));
     place.data("run --jobs 3");
     assert_eq!(most_at_once(&place.lines("trace")), 3);
 }

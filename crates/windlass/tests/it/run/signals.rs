@@ -89,9 +89,9 @@ fn shell(place: &Place, line: &str) -> Ended {
 
 #[test]
 fn a_reader_that_has_seen_enough_does_not_end_the_run() {
-    let steps: String =
+    let steps: Vec<String> =
         (0..50).map(|n| format!("  s{n}: {{ run: 'echo {n}; echo {n} >> trace' }}\n")).collect();
-    let place = Place::with(&format!("name: pipe\nsteps:\n{steps}"));
+    let place = Place::with(&format!("name: pipe\nsteps:\n{}", steps.concat()));
     for line in ["run --json", "run --output stream", "show --json", "logs"] {
         let ended = shell(&place, &format!("( $W {line}; echo $? > code ) | head -n 1"));
         assert_eq!(ended.out.lines().count(), 1, "{line}: {ended:?}");
@@ -133,6 +133,23 @@ fn another_terminal_cancels_and_watches() {
     place.data("cancel latest --kill");
     assert_eq!(running.ended().code, Some(6));
     assert_eq!(place.lines("trace"), ["ready"]);
+}
+
+#[test]
+fn a_folder_with_a_long_name_can_be_cancelled_too() {
+    let place = Place::with("steps: { none: { run: 'true' } }");
+    let deep = place.path().join("long".repeat(40));
+    std::fs::create_dir(&deep).expect("it is new");
+    std::fs::write(deep.join("windlass.yml"), POLITE).expect("it can be written");
+    let within = |line: &str| {
+        let mut command = place.command(line);
+        command.current_dir(&deep);
+        place.start_command(command)
+    };
+    let running = within("run");
+    until("it is ready", || deep.join("trace").exists());
+    assert_eq!(within("cancel latest").ended().code, Some(0));
+    assert_eq!(running.ended().code, Some(6));
 }
 
 #[test]
