@@ -8,11 +8,11 @@ mod controller;
 mod disks;
 mod flawed;
 mod golden;
-mod station;
 #[cfg(target_os = "linux")]
 mod guard;
 mod logs;
 #[cfg(target_os = "linux")]
 mod run;
+mod station;
 #[cfg(feature = "sqlite")]
 mod tables;

@@ -23,7 +23,8 @@ use windlass::worker::guard::Guard;
 /// A pipeline's plan.
 fn plan(text: &str) -> Arc<Plan> {
     let source = Source::new("windlass.yml", text);
-    let (pipeline, problems) = spec::read(&source, spec::Options { not_available: Severity::Error });
+    let (pipeline, problems) =
+        spec::read(&source, spec::Options { not_available: Severity::Error });
     let pipeline = pipeline.unwrap_or_else(|| panic!("{problems:?}"));
     let inputs = Inputs { name: "ship", params: &BTreeMap::new() };
     Arc::new(expand::expand(&pipeline, inputs).expect("it expands").plan)
@@ -54,7 +55,9 @@ async fn submit(station: &Station, plan: &Arc<Plan>) -> RunId {
 async fn ended(station: &Station, run: RunId) -> RunStatus {
     let mut follower = station.handle().views().follow(Position(0));
     loop {
-        let Followed::Events(batches) = follower.next().await else { panic!("it is not far behind") };
+        let Followed::Events(batches) = follower.next().await else {
+            panic!("it is not far behind")
+        };
         for (_, event) in batches.iter().flat_map(|batch| &batch.events) {
             if let Event::RunEnded { run: of, status } = event
                 && *of == run

@@ -7,8 +7,17 @@ use std::path::Path;
 use super::arrange::Place;
 
 /// What each example ends with when nobody gives it anything.
-const EXAMPLES: &[(&str, i32)] =
-    &[("checks.yml", 0), ("hello.yml", 0), ("release.yml", 0), ("tour.yml", 0)];
+const EXAMPLES: &[(&str, i32)] = &[
+    ("checks.yml", 0),
+    ("cleanup.yml", 1),
+    ("fan-in.yml", 0),
+    ("hello.yml", 0),
+    ("locks.yml", 0),
+    ("places.yml", 0),
+    ("release.yml", 0),
+    ("secrets.yml", 1),
+    ("tour.yml", 0),
+];
 
 /// The files of a folder that end so.
 fn names(folder: &Path, ending: &str) -> BTreeSet<String> {
