@@ -11,7 +11,7 @@ use windlass::conformance::block_on;
 use windlass::journal::{Append, BatchId, Journal, Position, Recorded, SqliteJournal};
 use windlass::store::Promise;
 use windlass_core::engine::{Config, Engine, Request, Submit};
-use windlass_core::id::{StepIx, Term};
+use windlass_core::id::{RunId, StepIx, Term};
 use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
@@ -30,13 +30,13 @@ const SLOTS: u32 = 1024;
 
 /// Steps of the run that is led, and of the one that is found at the start.
 const STEPS: u32 = 100_000;
-const OPEN: u32 = 1_000_000;
+pub(crate) const OPEN: u32 = 1_000_000;
 
 /// Events of a page when a journal is read.
-const PAGE: usize = 10_000;
+pub(crate) const PAGE: usize = 10_000;
 
 /// A leader, its journal and its workers.
-struct Led<'a> {
+pub(crate) struct Led<'a> {
     leader: Leader<()>,
     journal: &'a SqliteJournal,
     /// The batch that is on its way, by its name.
@@ -50,7 +50,7 @@ struct Led<'a> {
 
 impl<'a> Led<'a> {
     /// Leads a new journal, with so many workers registered.
-    fn new(journal: &'a SqliteJournal, workers: usize) -> Self {
+    pub(crate) fn new(journal: &'a SqliteJournal, workers: usize) -> Self {
         let won = win(journal);
         assert_eq!(won.term, Term(1), "the workers know the first term only");
         let terms = TermsOfOffice {
@@ -73,13 +73,19 @@ impl<'a> Led<'a> {
         led
     }
 
-    fn submit(&mut self, plan: &Arc<Plan>) {
-        self.request(Request::Submit(Submit::new(RUN, Arc::clone(plan))));
+    /// Hands the leader a plan to run under this id.
+    pub(crate) fn submit(&mut self, run: RunId, plan: &Arc<Plan>) {
+        self.request(Request::Submit(Submit::new(run, Arc::clone(plan))));
+    }
+
+    /// The state, all of which is durable once everything has settled.
+    pub(crate) fn engine(&self) -> &Engine {
+        self.leader.engine()
     }
 
     /// Works until the run has ended and all of it is durable.
-    fn work(&mut self) {
-        while self.leader.engine().run_status(RUN) == Some(RunStatus::Running) {
+    pub(crate) fn work(&mut self, run: RunId) {
+        while self.leader.engine().run_status(run) == Some(RunStatus::Running) {
             self.now = self.now + Span::millis(1);
             for at in 0..self.hands.len() {
                 if !self.hands[at].waits {
@@ -90,17 +96,18 @@ impl<'a> Led<'a> {
             assert!(self.land(), "somebody goes on when a batch is durable");
         }
         self.settle();
-        assert_eq!(self.leader.engine().run_status(RUN), Some(RunStatus::Succeeded));
+        assert_eq!(self.leader.engine().run_status(run), Some(RunStatus::Succeeded));
     }
 
-    fn request(&mut self, request: Request) {
+    /// Asks the leader for something.
+    pub(crate) fn request(&mut self, request: Request) {
         self.luck += 1;
         let effects = self.leader.request((), request, self.now, self.luck);
         self.carry_out(effects);
     }
 
     /// Waits until everything is durable.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         while self.land() {}
         assert!(self.leader.is_settled(), "nothing is on its way");
     }
@@ -143,8 +150,8 @@ pub(crate) fn durable(scratch: &Scratch, workers: usize, target: Target) -> Row 
         let mut led = Led::new(&journal, workers);
         let before = led.appends;
         let began = fleet::now();
-        led.submit(&plan);
-        led.work();
+        led.submit(RUN, &plan);
+        led.work(RUN);
         took.push(began.elapsed());
         appends = led.appends - before;
     }
@@ -166,7 +173,7 @@ pub(crate) fn cold_start(scratch: &Scratch, name: &str, plan: fn(u32) -> Arc<Pla
     let folder = scratch.empty("cold");
     let journal = open(&folder);
     let mut led = Led::new(&journal, 1);
-    led.submit(&plan(OPEN));
+    led.submit(RUN, &plan(OPEN));
     led.settle();
     drop(led);
     drop(journal);

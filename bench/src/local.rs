@@ -67,7 +67,8 @@ fn measure(scratch: &Scratch, plan: &Arc<Plan>, slots: u32) -> Times {
     Times::of(took)
 }
 
-fn runtime() -> Runtime {
+/// Two threads, as on the machine that the targets are for.
+pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -75,16 +76,20 @@ fn runtime() -> Runtime {
         .expect("two threads can be had")
 }
 
-/// From the submission to the end of the run, durably.
-async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duration {
-    let config = NodeConfig {
+/// A node with nothing special about it.
+pub(crate) fn config() -> NodeConfig {
+    NodeConfig {
         candidate: Candidate { node: "bench".to_owned(), address: None },
         engine: Config::default(),
         ttl: Span::secs(15),
         own: Some(OWN),
         stand_by: StandBy::Refuse,
-    };
-    let (node, handle) = Node::open(journal, config).await.expect("the journal opens");
+    }
+}
+
+/// From the submission to the end of the run, durably.
+async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duration {
+    let (node, handle) = Node::open(journal, config()).await.expect("the journal opens");
     let (sender, shutdown) = ShutdownSender::new();
     let node = tokio::spawn(node.run(shutdown.clone()));
     let worker = tokio::spawn(worker(&handle, slots).run(shutdown));
@@ -131,11 +136,11 @@ async fn ended(handle: &Handle, run: RunId) -> RunStatus {
             }
         };
         let events = batches.iter().flat_map(|batch| &batch.events);
-        let status = events.filter_map(|(_, event)| match event {
+        let mut status = events.filter_map(|(_, event)| match event {
             Event::RunEnded { run: of, status } if *of == run => Some(*status),
             _ => None,
         });
-        if let Some(status) = status.last() {
+        if let Some(status) = status.next_back() {
             return status;
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
-//! `windlass-bench journal` prints what the table says about the journal, `windlass-bench local` about a whole node.
+//! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
+//! logs, `file` about the pipeline file, `local` about a whole node.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
@@ -12,10 +13,14 @@ mod floors;
 mod hand;
 mod heap;
 mod journal;
+mod kept;
 mod led;
 mod local;
 mod measure;
+mod pipeline;
 mod plans;
+mod saved;
+mod sealed;
 mod table;
 
 use cases::{Case, REPEATS, STEPS};
@@ -37,6 +42,8 @@ fn main() {
             rows.extend(measure_journal(&scratch));
             print!("{}", table::render(&rows));
         }
+        Some("stores") => print!("{}", table::render(&measure_stores(&scratch))),
+        Some("file") => print!("{}", table::render(&pipeline::rows())),
         Some("local") => {
             let mut rows = disk::floors(&scratch);
             rows.extend([local::throughput(&scratch), local::hop(&scratch)]);
@@ -82,7 +89,9 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(cases::growth());
     rows.extend(cases::memory());
     rows.extend(cases.iter().map(Case::replay));
+    rows.extend(pipeline::rows());
     rows.extend(measure_journal(scratch));
+    rows.extend(measure_stores(scratch));
     rows.extend([local::throughput(scratch), local::hop(scratch)]);
     rows
 }
@@ -93,6 +102,14 @@ fn measure_journal(scratch: &Scratch) -> Vec<Row> {
     rows.push(led::durable(scratch, 2, Target::None));
     rows.push(led::cold_start(scratch, "fan-out", plans::fan_out));
     rows.push(led::cold_start(scratch, "layered", plans::layered));
+    rows
+}
+
+fn measure_stores(scratch: &Scratch) -> Vec<Row> {
+    let mut rows = sealed::rows(scratch);
+    rows.extend(saved::rows(scratch));
+    rows.extend(kept::archive(scratch));
+    rows.push(kept::logs(scratch));
     rows
 }
 

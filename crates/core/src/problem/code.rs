@@ -164,6 +164,22 @@ impl Code {
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }
+
+    /// Whether it says that the text is no YAML, or other YAML than was meant.
+    pub(crate) const fn is_slip(self) -> bool {
+        matches!(
+            self,
+            Self::Syntax
+                | Self::Tag
+                | Self::ColonInCommand
+                | Self::BracketFirst
+                | Self::QuoteFirst
+                | Self::HashInCommand
+                | Self::CommaInBraces
+                | Self::BracesUnquoted
+                | Self::BangInIf
+        )
+    }
 }
 
 impl fmt::Display for Code {

@@ -85,6 +85,18 @@ impl Problem {
         self
     }
 
+    /// Moves its places into the text, to boundaries of characters: one that was found in a mended text, or by a parser
+    /// that counts bytes, may lie beside them.
+    pub(crate) fn settle_within(&mut self, text: &str) {
+        let fix = self.fix.iter_mut().map(|fix| &mut fix.span);
+        let also = self.also.iter_mut().map(|(span, _)| span);
+        for span in also.chain(fix).chain([&mut self.span]) {
+            let start = text.floor_char_boundary(span.start.min(text.len()));
+            let end = text.ceil_char_boundary(span.end.min(text.len()));
+            *span = start..end.max(start);
+        }
+    }
+
     /// Puts problems into the order of the file, each once.
     pub fn sort(problems: &mut Vec<Self>) {
         problems.sort_by_key(|problem| (problem.span.start, problem.span.end, problem.code));

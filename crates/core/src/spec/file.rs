@@ -8,6 +8,9 @@ use super::shape::Walk;
 use super::tree::{Mended, Node, Value, build};
 use crate::problem::{Code, Problem, SOURCE_MAX, Severity, Source};
 
+/// Corrections are tried in files up to this size: a file is read again for each.
+const TRIED_MAX: usize = 64 << 10;
+
 /// How a file is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -28,6 +31,34 @@ pub fn read(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Problem
         let title = format!("the file is longer than {SOURCE_MAX} bytes");
         return (None, vec![Problem::new(Code::TooLarge, 0..0, title)]);
     }
+    let (pipeline, mut problems) = look_through(source, options);
+    let helps: Vec<bool> =
+        problems.iter().map(|problem| helps(problem, &problems, source, options)).collect();
+    for (problem, helps) in problems.iter_mut().zip(helps) {
+        problem.fix = problem.fix.take().filter(|_| helps);
+    }
+    let sound = problems.iter().all(|problem| problem.severity == Severity::Note);
+    (pipeline.filter(|_| sound), problems)
+}
+
+/// Whether the file is no worse, and this problem less often in it, with the corrected line in place. A correction is a
+/// guess; one that does not hold is not told.
+fn helps(problem: &Problem, all: &[Problem], source: &Source, options: Options) -> bool {
+    let Some(fix) = &problem.fix else { return false };
+    if source.text().len() > TRIED_MAX {
+        return true;
+    }
+    let mut text = source.text().to_owned();
+    text.replace_range(fix.span.clone(), &fix.text);
+    let (_, left) = look_through(&Source::new(source.name(), text), options);
+    let of =
+        |problems: &[Problem], code: Code| problems.iter().filter(|it| it.code == code).count();
+    let worse = left.iter().any(|it| it.code.is_slip() && of(&left, it.code) > of(all, it.code));
+    !worse && of(&left, problem.code) < of(all, problem.code)
+}
+
+/// The pipeline, whatever is wrong with it, and every problem.
+fn look_through(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Problem>) {
     let mut problems = Vec::new();
     let pipeline = if let Ok(root) = build(source, &mut problems) {
         walk(source, root.as_ref(), options, &mut problems)
@@ -36,9 +67,9 @@ pub fn read(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Problem
         mended(source, options, &mut problems);
         None
     };
+    problems.iter_mut().for_each(|problem| problem.settle_within(source.text()));
     Problem::sort(&mut problems);
-    let sound = problems.iter().all(|problem| problem.severity == Severity::Note);
-    (pipeline.filter(|_| sound), problems)
+    (pipeline, problems)
 }
 
 /// The problems of a file that is no YAML: those of its slips, and those that show once the slips are mended.

@@ -3,6 +3,7 @@
 #![expect(clippy::too_many_lines, reason = "a test is as long as what the user is told")]
 
 mod cells;
+mod corrections;
 mod expansion;
 mod explain;
 mod first_mistakes;

@@ -291,7 +291,8 @@ fn open_quote(source: &Source, at: usize) -> Problem {
         if !line.key.is_empty() && line.value_text().starts_with(['"', '\'']) {
             break line.value.start..line.value.start + 1;
         }
-        let Some(above) = line.span.start.checked_sub(1) else { break at..at };
+        // A byte order mark is no part of its line: the line above ends at a line break.
+        let Some(above) = source.text()[..line.span.start].rfind('\n') else { break at..at };
         place = above;
     };
     Problem::new(Code::Syntax, opened, "a quote is opened and not closed")

@@ -1,0 +1,58 @@
+//! Places and corrections that odd files led to: each was found by the fuzzer.
+
+use windlass_core::problem::{Severity, Source};
+use windlass_core::spec::{Options, read};
+
+/// Files that made the parser loop, point beside the text, or suggest a line that was no better.
+const ODD: &[&str] = &[
+    "\u{feff}\"",
+    "\n\u{feff}\"",
+    "\u{feff}: !\r:",
+    "\u{feff}steps: { a: { run: \"x } }",
+    "k: {}é",
+    "  : \"\n\t\u{202e}",
+    "b: ::\n\tb: é:",
+    "  e: h:\n\ty: {\u{301}: []}t",
+    "   n: a:\n\tb: \"\"é",
+    "[${{${{${{{{}} } é",
+    "steps:\n\t::\n\tb\u{202e}:",
+    "env: {B: ${{params.x\u{85}}}}",
+    ": {}\nsteps:\n a:\n  env: {B: ${{\u{feff}}}}",
+    ": \"${{}}\"}",
+    "{[]}: ${{\r}}",
+    "s: \"\"n: ${{\u{4}}}\"",
+    "steps:\n m:\n  matrix: t]n",
+    "matrix: 2}",
+    "needs: >,",
+    "name: n: #y",
+    "if: !:",
+    "requires: [o,!: :]",
+    "{! : {}}\n---",
+    "n: |i\r}",
+    "run: x\r#y",
+    "s: []v\u{85} #",
+];
+
+#[test]
+fn every_place_is_in_the_text_and_every_correction_helps() {
+    for text in ODD {
+        let options = Options { not_available: Severity::Error };
+        let source = Source::new("windlass.yml", *text);
+        let (_, problems) = read(&source, options);
+        for problem in &problems {
+            let fix = problem.fix.iter().map(|fix| &fix.span);
+            let also = problem.also.iter().map(|(span, _)| span);
+            for span in also.chain(fix).chain([&problem.span]) {
+                assert!(text.get(span.clone()).is_some(), "{span:?} of {text:?}: {problem:?}");
+            }
+            let Some(fix) = &problem.fix else { continue };
+            let mut mended = (*text).to_owned();
+            mended.replace_range(fix.span.clone(), &fix.text);
+            let (_, left) = read(&Source::new("windlass.yml", mended), options);
+            let count = |problems: &[windlass_core::problem::Problem]| {
+                problems.iter().filter(|it| it.code == problem.code).count()
+            };
+            assert!(count(&left) < count(&problems), "{text:?}: {fix:?} does not help");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Feeds the parser, the expressions and the shell lexer what nobody would write.
+//!
+//! `windlass-fuzz spec|expr|shell [--seconds N] [--seed S]` changes the files of `corpus/` by chance and checks what
+//! comes out. Inputs that come to something new are changed further. The same seed does the same for ever.
+//! `windlass-fuzz spec|expr|shell FILE…` checks these files only.
+//!
+//! Whatever breaks a promise is cut down, written to `crashes/` and told. A process that is killed or runs out of stack
+//! leaves what it was reading in `crashes/TARGET-SEED-current`.
+#![expect(clippy::print_stdout, reason = "what was found is what the program is for")]
+
+mod campaign;
+mod chance;
+mod check;
+mod cut;
+mod expr;
+mod guard;
+mod mutate;
+mod shell;
+mod spec;
+mod words;
+
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{env, fs};
+
+use campaign::Campaign;
+use check::Target;
+
+const USAGE: &str = "windlass-fuzz spec|expr|shell [--seconds N] [--seed S] [FILE…]";
+
+fn main() -> ExitCode {
+    let mut args = env::args().skip(1);
+    let Some(target) = args.next().as_deref().and_then(Target::parse) else {
+        println!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let (mut seconds, mut seed, mut files) = (60, 1, Vec::new());
+    while let Some(arg) = args.next() {
+        let number = match arg.as_str() {
+            "--seconds" => &mut seconds,
+            "--seed" => &mut seed,
+            _ => {
+                files.push(arg);
+                continue;
+            }
+        };
+        let Some(value) = args.next().and_then(|text| text.parse().ok()) else {
+            println!("{USAGE}");
+            return ExitCode::from(2);
+        };
+        *number = value;
+    }
+    let sound = if files.is_empty() {
+        Campaign::new(target, seed).run(Duration::from_secs(seconds))
+    } else {
+        files.iter().filter(|file| !look(target, file)).count() == 0
+    };
+    if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Checks one file and tells what it comes to.
+fn look(target: Target, file: &str) -> bool {
+    let bytes = match fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            println!("{file}: {error}");
+            return false;
+        }
+    };
+    let (result, took) = guard::checked(target, &bytes);
+    match &result {
+        Ok(shape) => println!("{file}: sound in {took:?}: {shape}"),
+        Err(finding) => println!("{file}: {}\n{}", finding.key, finding.detail),
+    }
+    result.is_ok()
+}

@@ -1,0 +1,88 @@
+//! Changes by chance.
+
+use crate::chance::Chance;
+
+/// Inputs do not grow beyond this.
+const LENGTH_MAX: usize = 4096;
+
+/// The most changes of one input.
+const CHANGES_MAX: usize = 6;
+
+/// An input made from one or two of the pool.
+pub(crate) fn mutated(chance: &mut Chance, pool: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
+    let mut bytes = chance.of(pool).clone();
+    for _ in 0..=chance.below(CHANGES_MAX) {
+        change(chance, &mut bytes, pool, words);
+        bytes.truncate(LENGTH_MAX);
+    }
+    bytes
+}
+
+fn change(chance: &mut Chance, bytes: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&str]) {
+    let length = bytes.len();
+    match chance.below(12) {
+        // A bit.
+        0 if length > 0 => bytes[chance.below(length)] ^= 1 << chance.below(8),
+        // A byte.
+        1 if length > 0 => {
+            let at = chance.below(length);
+            bytes[at] = b"\0\t\n\r \"'$\\{}[]:#&*!|>,-\xc3\xff"[chance.below(24)];
+        }
+        // The end is missing.
+        2 => bytes.truncate(chance.below(length + 1)),
+        // A part is missing.
+        3 => drop(bytes.drain(chance.range(length, 40))),
+        // A part is there again, somewhere.
+        4 => {
+            let part = bytes[chance.range(length, 80)].to_vec();
+            insert(bytes, chance.below(length + 1), &part);
+        }
+        // A part is there many times.
+        5 => {
+            let range = chance.range(length, 12);
+            let part = bytes[range.clone()].repeat(1 + chance.below(64));
+            insert(bytes, range.start, &part);
+        }
+        // The beginning of this and the end of another.
+        6 => {
+            let other = chance.of(pool);
+            bytes.truncate(chance.below(length + 1));
+            bytes.extend_from_slice(&other[chance.below(other.len() + 1)..]);
+        }
+        // A part of another.
+        7 => {
+            let other = chance.of(pool);
+            let part = &other[chance.range(other.len(), 120)];
+            insert(bytes, chance.below(length + 1), part);
+        }
+        // A line moves, goes or is there again.
+        8 => lines(chance, bytes),
+        // A word instead of a part.
+        9 => {
+            let range = chance.range(length, 12);
+            bytes.splice(range, chance.of(words).bytes());
+        }
+        _ => insert(bytes, chance.below(length + 1), chance.of(words).as_bytes()),
+    }
+}
+
+fn insert(bytes: &mut Vec<u8>, at: usize, part: &[u8]) {
+    bytes.splice(at..at, part.iter().copied());
+}
+
+fn lines(chance: &mut Chance, bytes: &mut Vec<u8>) {
+    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(Vec::from).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let at = chance.below(lines.len());
+    let line = lines[at].clone();
+    let to = chance.below(lines.len());
+    match chance.below(4) {
+        0 => drop(lines.remove(at)),
+        1 => lines.insert(to, line),
+        2 => lines.swap(at, to),
+        _ => lines[at].splice(0..0, *b"  ").for_each(drop),
+    }
+    *bytes = lines.concat();
+}

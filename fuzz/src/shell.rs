@@ -1,0 +1,75 @@
+//! The promises of the shell lexer.
+
+use std::collections::BTreeSet;
+
+use windlass_core::shell::{direct, script};
+
+use crate::check::{Checked, Finding, promise};
+use crate::expr::{error_shape, error_sound};
+
+/// Brackets of a script that is certainly not too deep.
+const NESTED_MAX: usize = 40;
+
+/// Checks the script of a `run`.
+pub(crate) fn check(text: &str) -> Checked {
+    let whole = direct(text);
+    // A script with values is never asked for.
+    let plain = whole.filter(|_| !text.contains("${{"));
+    if let Some(words) = &plain {
+        promise(!words.is_empty(), "direct: no command", String::new)?;
+    }
+    let read = match script(text) {
+        Ok(read) => read,
+        Err(error) => {
+            error_sound(text, &error)?;
+            promise(plain.is_none(), "direct: what no script is", || format!("{error:?}"))?;
+            return Ok(error_shape("script", &error));
+        }
+    };
+    let seen = || format!("{read:?}");
+    let untouched = text.contains("${{") || (read.text == text && read.vars.is_empty());
+    promise(untouched, "a script without values is changed", seen)?;
+    variables(text, &read.text, &read.vars.iter().map(|(name, _)| &**name).collect::<Vec<_>>())?;
+    // The quotes around a variable are one level more: what is just not too deep may come out too deep.
+    if text.matches(['(', '{']).count() > NESTED_MAX {
+        return Ok("deep".to_owned());
+    }
+    let again = script(&read.text).map_err(|error| Finding {
+        key: format!("what comes out cannot be read: {}", error.message),
+        detail: format!("{error:?}\n{:?}", read.text),
+    })?;
+    let same = again.text == read.text && again.vars.is_empty();
+    promise(same, "what comes out has values again", || format!("{again:?}"))?;
+    Ok(format!("ok {} {} {}", read.vars.len(), plain.is_some(), kinds(text)))
+}
+
+/// Every variable is new, declared once and used; and nothing that looks like one is used without.
+fn variables(before: &str, after: &str, vars: &[&str]) -> Result<(), Finding> {
+    let (old, new) = (names(before), names(after));
+    let declared: BTreeSet<&str> = vars.iter().copied().collect();
+    let seen = || format!("{vars:?} for {after:?}");
+    promise(declared.len() == vars.len(), "a variable is declared twice", seen)?;
+    for name in &declared {
+        promise(!old.contains(name), "a variable that the script has itself", seen)?;
+        let used = after.contains(&format!("${{{name}}}"));
+        promise(used, "a variable that is not used", seen)?;
+    }
+    let missing = new.iter().find(|name| !old.contains(*name) && !declared.contains(*name));
+    // What is left of a value that stood in a word may be a name of the text's own, cut differently.
+    let missing = missing.filter(|name| after.contains(&format!("${{{name}}}")));
+    promise(missing.is_none(), "a variable that is not declared", seen)
+}
+
+/// Words of the form `W1`.
+fn names(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    words.filter(|word| word.strip_prefix('W').is_some_and(number)).collect()
+}
+
+/// Which constructs of sh there are.
+fn kinds(text: &str) -> String {
+    const KINDS: &[&str] =
+        &["<<", "$(", "$((", "`", "${", "'", "\"", "#", "\\", "case", "$'", "((", "[", "\n"];
+    KINDS.iter().map(|kind| if text.contains(kind) { '1' } else { '0' }).collect()
+}

@@ -1,0 +1,148 @@
+//! The promises of the pipeline file, from its bytes to its plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use windlass_core::expand::{Inputs, Work, expand};
+use windlass_core::problem::{Problem, Severity, Source, Style, one_line, render};
+use windlass_core::spec::{Options, Pipeline, read};
+
+use crate::check::{Checked, Finding, promise};
+
+/// Corrected lines that are tried of one file.
+const FIXES_MAX: usize = 4;
+
+/// What a corrected line must not bring about. Other problems may have been there before, unseen behind the first.
+const SLIPS: [&str; 9] = ["E003", "E005", "E021", "E022", "E023", "E024", "E025", "E026", "E027"];
+
+/// Checks a file.
+pub(crate) fn check(bytes: &[u8]) -> Checked {
+    let source = match Source::from_bytes("windlass.yml", bytes) {
+        Ok(source) => source,
+        Err(rejected) => {
+            problem_sound(&rejected.source, &rejected.problem)?;
+            return Ok(format!("rejected {}", rejected.problem.code));
+        }
+    };
+    let (pipeline, problems) = read(&source, Options::default());
+    problems.iter().try_for_each(|problem| problem_sound(&source, problem))?;
+    let wrong = errors(&problems);
+    promise(pipeline.is_some() == (wrong == 0), "a pipeline with errors, or neither", || {
+        format!("{problems:?}")
+    })?;
+    fixes(&source, &problems)?;
+    let mut shape = codes(&problems);
+    let looked_at = Options { not_available: Severity::Note };
+    let (pipeline, notes) = read(&source, looked_at);
+    notes.iter().try_for_each(|problem| problem_sound(&source, problem))?;
+    if let Some(pipeline) = pipeline {
+        shape += &expanded(&source, &pipeline)?;
+    }
+    Ok(shape)
+}
+
+/// Which problems there are, and about how many.
+fn codes(problems: &[Problem]) -> String {
+    let codes: BTreeSet<String> = problems.iter().map(|p| p.code.to_string()).collect();
+    let codes: Vec<String> = codes.into_iter().collect();
+    format!("{} {}", codes.join(","), problems.len().min(5))
+}
+
+fn errors(problems: &[Problem]) -> usize {
+    problems.iter().filter(|problem| problem.severity == Severity::Error).count()
+}
+
+/// A problem points into the text, says something and can be drawn.
+fn problem_sound(source: &Source, problem: &Problem) -> Result<(), Finding> {
+    let text = source.text();
+    let code = problem.code;
+    let inside = |span: &Range<usize>| text.get(span.clone()).is_some();
+    let seen = || format!("{problem:?}");
+    promise(inside(&problem.span), format!("{code}: outside of the text"), seen)?;
+    let also = problem.also.iter().all(|(span, _)| inside(span));
+    promise(also, format!("{code}: another place is outside of the text"), seen)?;
+    let fix = problem.fix.as_ref();
+    let there = fix.is_none_or(|fix| inside(&fix.span));
+    promise(there, format!("{code}: a corrected line outside of the text"), seen)?;
+    promise(!problem.title.is_empty(), format!("{code}: without a word"), seen)?;
+    let drawn = [render(problem, source, Style::Plain), one_line(problem, source)].concat();
+    let raw = drawn.chars().any(|c| c.is_control() && c != '\n');
+    promise(!raw, format!("{code}: a control character is drawn"), || format!("{drawn:?}"))?;
+    let coloured = render(problem, source, Style::Colour);
+    let title = one_line(problem, source);
+    promise(!coloured.is_empty() && !title.contains('\n'), "a title of two lines", seen)
+}
+
+/// A corrected line mends its problem and is no slip itself.
+fn fixes(source: &Source, problems: &[Problem]) -> Result<(), Finding> {
+    let with_fix = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let with_fix = with_fix.filter_map(|problem| Some((problem, problem.fix.as_ref()?)));
+    for (problem, fix) in with_fix.take(FIXES_MAX) {
+        let (text, code) = (source.text(), problem.code);
+        let mended = [&text[..fix.span.start], &fix.text, &text[fix.span.end..]].concat();
+        let seen = |after: &[Problem]| {
+            let after: Vec<String> =
+                after.iter().map(|p| format!("{}: {}", p.code, p.title)).collect();
+            format!("{}\n-> {:?}\n-> {after:?}", render(problem, source, Style::Plain), fix.text)
+        };
+        promise(
+            mended != text,
+            format!("{code}: a corrected line that is the same"),
+            || seen(&[]),
+        )?;
+        let (_, after) = read(&Source::new("windlass.yml", &*mended), Options::default());
+        let still = after.iter().any(|other| {
+            (other.code, other.span.start, &other.title)
+                == (code, problem.span.start, &problem.title)
+        });
+        promise(!still, format!("{code}: a corrected line that mends nothing"), || seen(&after))?;
+        let line = fix.span.start..fix.span.start + fix.text.len();
+        let known: BTreeSet<String> = problems.iter().map(|p| p.code.to_string()).collect();
+        let worse = |other: &&Problem| {
+            let code = other.code.to_string();
+            SLIPS.contains(&&*code) && !known.contains(&code) && line.contains(&other.span.start)
+        };
+        if let Some(worse) = after.iter().find(worse) {
+            let key = format!("{code}: worse when mended: {}", worse.code);
+            return Err(Finding { key, detail: seen(&after) });
+        }
+    }
+    Ok(())
+}
+
+/// A pipeline expands to a plan or to problems, with params and without.
+fn expanded(source: &Source, pipeline: &Pipeline) -> Checked {
+    let mut shape = String::new();
+    let given = |value: &str| -> BTreeMap<String, String> {
+        pipeline.params.iter().map(|p| (p.name.value.clone(), value.to_owned())).collect()
+    };
+    for params in [BTreeMap::new(), given("1"), given("\"; é$(id)\n'")] {
+        match expand(pipeline, Inputs { name: "fuzz", params: &params }) {
+            Ok(expanded) => {
+                let plan = &expanded.plan;
+                for step in plan.nodes().filter(|node| !plan.is_join(*node)).take(20) {
+                    work_sound(&plan.work(step))?;
+                }
+                let steps = (plan.step_count().min(64) + 1).ilog2();
+                shape.push_str(&[" ok", &steps.to_string()].concat());
+            }
+            Err(problems) => {
+                promise(errors(&problems) > 0, "no plan, and no reason", || {
+                    format!("{problems:?}")
+                })?;
+                problems.iter().try_for_each(|problem| problem_sound(source, problem))?;
+                shape.push_str(&[" ", &codes(&problems)].concat());
+            }
+        }
+        if pipeline.params.is_empty() {
+            break;
+        }
+    }
+    Ok(shape)
+}
+
+/// What a worker gets is what was written for it.
+fn work_sound(text: &str) -> Result<(), Finding> {
+    let same = Work::parse(text).is_ok_and(|work| work.to_text() == text);
+    promise(same, "work that cannot be read again", || text.to_owned())
+}
