@@ -17,11 +17,10 @@ use windlass_core::session::{Grant, Home, Register};
 use windlass_core::time::Span;
 
 use crate::disk::{REPEATS, Scratch};
-use crate::fleet;
 use crate::journal::open;
 use crate::measure::Times;
-use crate::plans;
 use crate::table::{Row, Target};
+use crate::{fleet, plans};
 
 const STEPS: u32 = 100_000;
 const CHAIN: u32 = 1_000;

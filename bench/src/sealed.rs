@@ -20,10 +20,9 @@ use crate::disk::{REPEATS, Scratch};
 use crate::fleet::BEGINNING;
 use crate::journal::{bytes_in, open};
 use crate::led::{Led, PAGE};
-use crate::local;
 use crate::measure::{Times, repeat};
-use crate::plans;
 use crate::table::{Row, Target, number};
+use crate::{local, plans};
 
 /// Steps of a run that is sealed, and of the one that is still open in the end.
 pub(crate) const STEPS: u32 = 10_000;

@@ -37,7 +37,9 @@ pub enum SelectionError {
         nearest: Option<String>,
     },
     /// A selected step reads what one that was left out would hand on.
-    #[error("step `{step}` reads what `{needed}` hands on, and `{needed}` is not selected: select it too")]
+    #[error(
+        "step `{step}` reads what `{needed}` hands on, and `{needed}` is not selected: select it too"
+    )]
     Reads {
         /// Which step.
         step: String,

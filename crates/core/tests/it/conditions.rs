@@ -97,6 +97,7 @@ fn the_next_leader_decides_a_condition_that_was_left_open() {
 fn values_travel_with_the_lease_of_a_step_that_reads_them() {
     let mut crew = crew(asks("true"));
     crew.finish("alpha", "build", with_output("{\"version\":\"1.2\"}"));
-    let read = "{\"steps\":{\"build\":{\"outputs\":{\"version\":\"1.2\"},\"status\":\"succeeded\"}}}";
+    let read =
+        "{\"steps\":{\"build\":{\"outputs\":{\"version\":\"1.2\"},\"status\":\"succeeded\"}}}";
     assert_eq!(crew.mate("alpha").values.as_deref(), Some(read));
 }

@@ -34,8 +34,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("crates/windlass/src/worker", ABOVE_WORKER),
     ("crates/windlass/src/controller", ABOVE_CONTROLLER),
 ];
-const CORE_DEPENDENCIES: &[&str] =
-    &["serde", "serde_json", "blake3", "thiserror", "granit-parser"];
+const CORE_DEPENDENCIES: &[&str] = &["serde", "serde_json", "blake3", "thiserror", "granit-parser"];
 const CORE_TEST_DEPENDENCIES: &[&str] = &["insta"];
 /// What would make a decision of core depend on more than its arguments.
 const IMPURE: &str = "async tokio std::env std::fs std::net std::process std::thread SystemTime \

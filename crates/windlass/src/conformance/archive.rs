@@ -31,7 +31,10 @@ pub(super) fn sealed(seconds: u64, events: u64) -> SealedRun {
         submitted_at: Time::from_millis(submitted),
         ended_at: Time::from_millis(submitted + 60_000),
         steps: u32::try_from(events).unwrap_or(u32::MAX),
-        workers: vec![(WorkerId(seconds), "käse \"7\"".into()), (WorkerId(u64::MAX), String::new())],
+        workers: vec![
+            (WorkerId(seconds), "käse \"7\"".into()),
+            (WorkerId(u64::MAX), String::new()),
+        ],
     };
     let position = |event| seconds * 7 + event * 3 + 1;
     let event = |event| (Position(position(event)), filler(position(event)));

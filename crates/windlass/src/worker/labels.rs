@@ -3,8 +3,7 @@
 
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::ffi::OsStr;
-use std::fs;
-use std::thread;
+use std::{fs, thread};
 
 use windlass_core::requirement::Labels;
 

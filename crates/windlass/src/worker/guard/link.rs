@@ -13,12 +13,11 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use windlass_core::id::Fence;
 
-use super::entry;
 use super::frame::{Inbox, Outbox, Read};
 use super::handle::Command;
 use super::message::{Event, Exit, NotSpawned, NotSpawnedCause, Request};
 use super::program::Mark;
-use super::stray;
+use super::{entry, stray};
 
 /// A guard starts within milliseconds; on a machine that is overloaded, seconds. A program that does not become one has
 /// not called `main_if_asked`.
