@@ -67,7 +67,9 @@ fn look_through(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Pro
         mended(source, options, &mut problems);
         None
     };
-    problems.iter_mut().for_each(|problem| problem.settle_within(source.text()));
+    for problem in &mut problems {
+        problem.settle_within(source.text());
+    }
     Problem::sort(&mut problems);
     (pipeline, problems)
 }
