@@ -9,8 +9,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 DEFAULT_STAGES=(setup fmt lint build test sim hunt doc generated lockfile)
-DEEP_STAGES=(sim-deep typos deny machete)
+DEEP_STAGES=(test-deep sim-deep fuzz typos deny machete)
 
+# How long each part of the input is fuzzed.
+FUZZ_SECONDS=600
 # Packages in Cargo.lock. Raise it in the commit that adds a dependency, and say there why it is worth it.
 PACKAGES_MAX=120
 SCHEDULES=10000
@@ -90,6 +92,19 @@ stage_lockfile() {
 
 stage_sim-deep() {
     cargo sim --schedules "$SCHEDULES_DEEP"
+}
+
+# Journals and runs that are killed many times, floods of output, long freezes.
+stage_test-deep() {
+    WINDLASS_DEEP=1 cargo test -p windlass --all-features --lib --tests
+}
+
+# What nobody would write, ten minutes each.
+stage_fuzz() {
+    local target
+    for target in spec expr shell; do
+        (cd fuzz && cargo run --release --locked -- "$target" --seconds "$FUZZ_SECONDS")
+    done
 }
 
 stage_typos() {
