@@ -10,6 +10,9 @@ use crate::problem::{Fix, Problem, Source};
 /// Slips mended in one file: beyond that, the file is something else than a pipeline with slips.
 const MENDS_MAX: usize = 50;
 
+/// Slips of one kind that are mended in one line.
+const ALIKE_MAX: usize = 3;
+
 /// A source, mended where it had to be.
 #[derive(Debug)]
 pub(crate) struct Mended {
@@ -45,6 +48,9 @@ impl Mended {
             if mended.problems.last().is_some_and(|last| last.span.start == told.span.start) {
                 break;
             }
+            if mended.goes_round(source, &told) {
+                break;
+            }
             mended.problems.push(told);
             match fix {
                 Some(fix) => mended.apply(fix),
@@ -52,6 +58,25 @@ impl Mended {
             }
         }
         mended
+    }
+
+    /// Whether a line is mended for the same reason again and again: its corrections were none, and are taken back.
+    fn goes_round(&mut self, source: &Source, told: &Problem) -> bool {
+        let line = source.line_around(told.span.start);
+        let alike =
+            |it: &Problem| it.code == told.code && source.line_around(it.span.start) == line;
+        if self.problems.iter().filter(|it| alike(it)).count() < ALIKE_MAX {
+            return false;
+        }
+        let mut first = true;
+        self.problems.retain_mut(|it| {
+            if !alike(it) {
+                return true;
+            }
+            it.fix = None;
+            std::mem::take(&mut first)
+        });
+        true
     }
 
     /// The text that was read.
