@@ -36,8 +36,13 @@ impl Project {
         }
     }
 
-    /// What the pipeline is called if it does not say so: like the folder that its file is in.
+    /// What the pipeline is called if it does not say so: like its file, or like its folder if that is what every file is
+    /// called. Two files of one folder are two pipelines: a run of one is not resumed by the other.
     pub(crate) fn name(&self) -> String {
+        if self.file.file_name().is_some_and(|name| name != FILE) {
+            let stem = self.file.file_stem().unwrap_or_default();
+            return as_name(&stem.to_string_lossy());
+        }
         let folder = self.file.parent().and_then(|folder| folder.canonicalize().ok());
         let name = folder.as_deref().and_then(Path::file_name).unwrap_or_default();
         as_name(&name.to_string_lossy())

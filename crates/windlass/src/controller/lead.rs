@@ -346,12 +346,14 @@ impl<'a> Lead<'a> {
             Landed::Durable(batch) => {
                 self.flight = Flight::Idle;
                 self.pause = PAUSE_MIN;
+                self.node.views.set_stalled(None);
                 let effects = self.leader.durable(batch);
                 self.carry_out(effects)
             }
             Landed::Failed(error) if error.is_retryable() => {
                 self.flight = Flight::Resting { until: Instant::now() + self.pause };
                 self.pause = (self.pause * 2).min(PAUSE_MAX);
+                self.node.views.set_stalled(Some(error));
                 Ok(())
             }
             Landed::Failed(StoreError::Stale { .. } | StoreError::Gap { .. }) => {

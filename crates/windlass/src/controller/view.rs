@@ -8,6 +8,7 @@ use windlass_core::engine::{ApplyError, Engine, Event};
 use windlass_core::time::Time;
 
 use crate::journal::Position;
+use crate::store::StoreError;
 
 /// Events kept for followers. Who is further behind reads the journal: at a few dozen bytes an event this is a few
 /// megabytes, and seconds of a busy leader.
@@ -43,11 +44,18 @@ pub struct View {
     pub position: Position,
     /// Whether this node leads.
     pub leads: bool,
+    /// Why nothing becomes durable at the moment, while that is so.
+    pub stalled: Option<StoreError>,
     recent: VecDeque<Arc<Published>>,
     recent_events: usize,
 }
 
 impl View {
+    fn at(engine: Engine, position: Position) -> Self {
+        let (recent, recent_events) = (VecDeque::new(), 0);
+        Self { engine, position, leads: false, stalled: None, recent, recent_events }
+    }
+
     fn fold(&mut self, published: Published) -> Result<(), ApplyError> {
         for (at, event) in &published.events {
             self.engine.apply(*at, event)?;
@@ -85,8 +93,7 @@ pub struct Views {
 impl Views {
     /// The view of an engine that has folded the journal up to a position.
     pub(super) fn new(engine: Engine, position: Position) -> Self {
-        let view =
-            View { engine, position, leads: false, recent: VecDeque::new(), recent_events: 0 };
+        let view = View::at(engine, position);
         Self { view: RwLock::new(view), moved: watch::Sender::new(position) }
     }
 
@@ -117,9 +124,17 @@ impl Views {
     /// Begins anew from a snapshot that is further than the view was.
     pub(super) fn replace(&self, engine: Engine, position: Position) {
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        *view = View { engine, position, leads: false, recent: VecDeque::new(), recent_events: 0 };
+        *view = View::at(engine, position);
         drop(view);
         self.moved.send_replace(position);
+    }
+
+    /// Notes whether the journal takes what the leader decides.
+    pub(super) fn set_stalled(&self, stalled: Option<StoreError>) {
+        let known = self.look(|view| view.stalled.is_none() && stalled.is_none());
+        if !known {
+            self.view.write().unwrap_or_else(PoisonError::into_inner).stalled = stalled;
+        }
     }
 
     /// Notes whether this node leads.

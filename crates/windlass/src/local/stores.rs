@@ -32,6 +32,7 @@ impl Stores {
         let warnings = journal.warnings().to_vec();
         let archive = Arc::new(SqliteArchive::open(folder)?);
         let logs = Arc::new(FileLogs::open(folder)?);
+        keep_out_of_git(folder);
         let tables: Arc<dyn Tables> = Arc::new(SqliteTables::open(folder)?);
         Ok(Self { journal: Arc::new(journal), archive, logs, tables: Some(tables), warnings })
     }
@@ -54,5 +55,13 @@ impl Stores {
             tables: None,
             warnings: Vec::new(),
         }
+    }
+}
+
+/// A store is nobody's source. That it cannot be said to git is no reason not to work.
+fn keep_out_of_git(folder: &Path) {
+    let file = folder.join(".gitignore");
+    if !file.exists() {
+        drop(std::fs::write(file, "*\n"));
     }
 }

@@ -14,13 +14,18 @@ use super::finish::Finish;
 use super::interrupts::{Interrupts, Wish};
 use super::order::Order;
 use crate::cli::error::CliError;
+use crate::cli::exit;
 use crate::cli::output::{self, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
 use crate::controller::{Followed, Follower, Published};
 use crate::journal::Position;
 use crate::local::{Printed, Station, Stores, system_now};
+use crate::store::StoreError;
 
 /// Steps whose reasons are asked for when somebody wants to see what runs.
 const ASKED_MAX: usize = 20;
+
+/// Whoever asks for the end a third time does not want to wait for the journal.
+const ENDS_MAX: u32 = 3;
 
 /// The run that is followed.
 #[derive(Debug)]
@@ -68,6 +73,7 @@ impl Watch<'_> {
         }
         let mut follower = self.station.handle().views().follow(self.watched.from);
         let mut ends = 0_u32;
+        let mut stalled = false;
         while !screen.summary().status().is_terminal() {
             let wait = draw(&mut screen, &mut terminal);
             match self.next(&mut follower, wait).await {
@@ -77,11 +83,14 @@ impl Watch<'_> {
                 News::Printed(printed) => hear(&mut screen, &printed),
                 News::Wish(Wish::End) => {
                     ends += 1;
-                    self.end_run(ends).await;
+                    if let Some(over) = self.is_over(ends) {
+                        return over;
+                    }
+                    self.end_run(ends);
                 }
                 News::Wish(Wish::Show) => self.show(&mut screen),
                 News::Wish(Wish::Resumed) => terminal.resumed(),
-                News::Time => {}
+                News::Time => stalled = self.tell_stalled(&mut screen, stalled),
                 News::Failed(error) => return Err(error),
             }
         }
@@ -157,11 +166,37 @@ impl Watch<'_> {
     }
 
     /// The first time politely, the second time not.
-    async fn end_run(&self, times: u32) {
+    fn end_run(&self, times: u32) {
         let run = self.watched.run;
         let level = if times == 1 { CancelLevel::Stop } else { CancelLevel::Kill };
-        // A leader that does not answer has failed, which is heard elsewhere.
-        drop(self.station.handle().ask(Request::Cancel { run, level }).await);
+        let handle = self.station.handle().clone();
+        // Nobody waits for the answer: it comes when it is durable, and a journal may have stopped.
+        tokio::spawn(async move { drop(handle.ask(Request::Cancel { run, level }).await) });
+    }
+
+    /// Whether to end without waiting for the run. The guard ends what runs; the journal knows what was durable.
+    fn is_over(&self, ends: u32) -> Option<Result<u8, CliError>> {
+        match self.stalled() {
+            // Nothing can be cancelled in good order.
+            Some(error) => Some(Err(error.into())),
+            None => (ends >= ENDS_MAX).then_some(Ok(exit::INTERRUPTED)),
+        }
+    }
+
+    /// Why nothing becomes durable at the moment.
+    fn stalled(&self) -> Option<StoreError> {
+        self.station.handle().views().look(|view| view.stalled.clone())
+    }
+
+    /// Says once why nothing goes on, and once that it does again.
+    fn tell_stalled(&self, screen: &mut Screen, told: bool) -> bool {
+        let stalled = self.stalled();
+        match &stalled {
+            Some(error) if !told => screen.insert(&format!("waiting: {error}")),
+            None if told => screen.insert("the store works again"),
+            Some(_) | None => {}
+        }
+        stalled.is_some()
     }
 
     fn show(&self, screen: &mut Screen) {
