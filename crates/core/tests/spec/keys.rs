@@ -48,10 +48,7 @@ steps:
     6 |     runs-on: [docker]
       |     ^^^^^^^ it is called `requires` here
       |
-      = help: `requires`: What a worker must be or have
-      |
-      = write:
-    6 |     requires: [docker]
+      = help: `requires` takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's
 
     error[E041]: `concurrency` is no key of a step
      --> windlass.yml:7:5

@@ -21,6 +21,12 @@ pub(super) fn key(
         problem.fix(fix)
     };
     if let Some(key) = object.by_foreign(text) {
+        if text == "runs-on" {
+            // Its values name images of a service, which no machine here has for a label.
+            return problem.label("it is called `requires` here").help(
+                "`requires` takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's",
+            );
+        }
         let doc = key.doc;
         let problem = problem.label(format!("it is called `{}` here", key.name));
         return renamed(problem.help(format!("`{}`: {doc}", key.name)), key);

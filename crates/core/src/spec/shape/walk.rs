@@ -173,6 +173,8 @@ impl<'a> Walk<'a> {
             (Shape::List(_), Value::Scalar(scalar)) => {
                 problem.fix(Fix::replace(self.source, &node.span, &format!("[{}]", scalar.text)))
             }
+            (Shape::Map(_), Value::List(_)) if key == "steps" => problem
+                .help("each step has a name: write `steps:` and below it `build: { run: make }`"),
             _ => problem,
         });
     }
