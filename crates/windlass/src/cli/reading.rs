@@ -11,7 +11,7 @@ use windlass_core::summary::Summary;
 use super::context::Context;
 use super::error::CliError;
 use super::project::STORE;
-use crate::local::{FindError, Records, Stores};
+use crate::local::{FindError, Records, Stores, is_led};
 
 /// Where runs are kept.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,6 +28,8 @@ pub(crate) struct Reading {
     pub(crate) stores: Stores,
     pub(crate) records: Records,
     pub(crate) folder: PathBuf,
+    /// Whether somebody worked on what was not over yet when it was read.
+    pub(crate) led: bool,
 }
 
 impl Reading {
@@ -36,8 +38,9 @@ impl Reading {
         let folder = folder(args, context)?;
         let stores = Stores::read(&folder)?;
         let runtime = runtime()?;
+        let led = is_led(&folder);
         let records = runtime.block_on(Records::read(stores.clone()))?;
-        Ok(Self { runtime, stores, records, folder })
+        Ok(Self { runtime, stores, records, folder, led })
     }
 
     /// Waits a moment before the next look.
@@ -48,6 +51,12 @@ impl Reading {
     /// The run that a person means.
     pub(crate) fn find(&self, text: &str) -> Result<RunId, CliError> {
         Ok(self.runtime.block_on(self.records.find(text))?)
+    }
+
+    /// Whether somebody works on what is not over yet. Asked before the records are read: who has ended since has left
+    /// nothing open.
+    pub(crate) fn is_led(&self) -> bool {
+        is_led(&self.folder)
     }
 
     /// What became of the run that a person means.
@@ -99,4 +108,10 @@ pub(crate) fn step(summary: &Summary, name: &str) -> Result<windlass_core::id::S
             None => error.hint(format!("`windlass show {}` lists its steps", summary.run())),
         }
     })
+}
+
+/// Nobody works on a run that is not over.
+pub(crate) fn interrupted(run: RunId) -> CliError {
+    CliError::unreachable(format!("run {run} was interrupted: nobody works on it now"))
+        .hint("`windlass run --resume` goes on with it")
 }

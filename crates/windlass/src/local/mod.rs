@@ -19,7 +19,7 @@ mod tee;
 pub use clock::system_now;
 pub use records::{FindError, Records};
 #[cfg(unix)]
-pub use socket::{Socket, SocketError, cancel};
+pub use socket::{Socket, SocketError, cancel, is_led};
 pub use station::{Crew, Station, StationError};
 pub use stores::Stores;
 pub use tee::{Printed, Tee};

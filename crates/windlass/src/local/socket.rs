@@ -76,6 +76,11 @@ pub async fn cancel(folder: &Path, run: RunId, level: CancelLevel) -> Result<(),
     }
 }
 
+/// Whether somebody leads the stores in a folder, and works for them.
+pub fn is_led(folder: &Path) -> bool {
+    std::os::unix::net::UnixStream::connect(address(folder)).is_ok()
+}
+
 /// Where the leader of the stores in a folder listens: there, or elsewhere if a socket cannot have so long a name.
 fn address(folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());

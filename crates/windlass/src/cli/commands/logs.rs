@@ -120,6 +120,7 @@ fn print(reading: &Reading, log: LogId, mut from: u64) -> Result<Option<u64>, Cl
 fn follow(reading: &Reading, wanted: Wanted) -> Result<u8, CliError> {
     let mut shown: Option<(LogId, u64)> = None;
     loop {
+        let led = reading.is_led();
         let over = is_over(reading, wanted)?;
         let logs = list(reading, wanted.run)?;
         shown = shown.or_else(|| wanted.last_of(&logs).map(|log| (log, 0)));
@@ -134,6 +135,9 @@ fn follow(reading: &Reading, wanted: Wanted) -> Result<u8, CliError> {
         }
         if over {
             return Ok(0);
+        }
+        if !led {
+            return Err(reading::interrupted(wanted.run));
         }
         reading.pause(LOOK_EVERY);
     }

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         table.row([
             summary.run().to_string(),
             summary.plan().pipeline().to_owned(),
-            summary.status().to_string(),
+            status_word(summary.status(), reading.led),
             summary.tally().total().to_string(),
             ago(now, summary.submitted_at()),
             span_text(took),
@@ -104,6 +104,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         ]);
     }
     Ok(output::data(&table.lines(&context.out).join("\n")))
+}
+
+/// A run that is not over and that nobody works on does not run, whatever the journal says.
+fn status_word(status: RunStatus, led: bool) -> String {
+    if led || status.is_terminal() { status.to_string() } else { "interrupted".to_owned() }
 }
 
 fn open_runs<'a>(args: &Args, reading: &'a Reading) -> Vec<&'a Summary> {

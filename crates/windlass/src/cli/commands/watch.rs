@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit;
 use crate::cli::output::{self, moment};
-use crate::cli::reading::{Reading, StoreArgs};
+use crate::cli::reading::{Reading, StoreArgs, interrupted};
 use crate::local::{Records, system_now};
 
 /// How often a run is looked at.
@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let run = reading.find(&args.run)?;
     let mut shown = 0;
     loop {
+        let led = reading.is_led();
         let records = reading.runtime.block_on(Records::read(reading.stores.clone()))?;
         let summary = reading.runtime.block_on(records.summary(run))?;
         let Some(summary) = summary else {
@@ -54,6 +55,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
                 Verdict::Cancelled => exit::CANCELLED,
                 Verdict::Interrupted => exit::INTERRUPTED,
             });
+        }
+        if !led {
+            return Err(interrupted(run));
         }
         reading.pause(LOOK_EVERY);
     }

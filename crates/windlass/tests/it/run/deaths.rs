@@ -207,3 +207,19 @@ steps:
     place.until_nothing_is_left(&pids);
     assert!(!pids.iter().any(|pid| is_alive(pid)));
 }
+
+#[test]
+fn nobody_waits_for_a_run_whose_windlass_is_dead() {
+    let place = Place::with("steps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    running.signal(Signal::KILL);
+    assert_eq!(running.ended().code, None);
+    assert!(place.data("runs").contains("interrupted"));
+    for line in ["watch latest", "logs latest a -f"] {
+        let ended = place.run(line);
+        assert_eq!(ended.code, Some(5), "{line}: {ended:?}");
+        assert!(ended.err.contains("windlass run --resume"), "{}", ended.err);
+    }
+    place.until_nothing_is_left(&[]);
+}
