@@ -1,10 +1,11 @@
 //! Commands that need no shell.
 
-/// Words that the shell itself answers, in dash or in bash. A program of the same name may exist and differ.
+/// Words that the shell itself answers, in dash or in bash. A program of the same name may exist and differ; `true` and
+/// `false` cannot.
 const OF_THE_SHELL: &str = ". : [ alias bg bind break builtin caller case cd chdir command compgen complete \
-    compopt continue coproc declare dirs disown do done echo elif else enable esac eval exec exit export false fc \
+    compopt continue coproc declare dirs disown do done echo elif else enable esac eval exec exit export fc \
     fg fi for function getopts hash help history if in jobs kill let local logout mapfile popd printf pushd pwd \
-    read readarray readonly return select set shift shopt source suspend test then time times trap true type \
+    read readarray readonly return select set shift shopt source suspend test then time times trap type \
     typeset ulimit umask unalias unset until wait while";
 
 /// The arguments of a `run` that is one plain command, so that it can be executed without a shell; `None` if a shell is

@@ -31,8 +31,9 @@ const AHEAD: u32 = 512;
 /// Where leader and worker share one fate no lease ends by time; it is what late reports of an earlier life are judged by.
 const TTL: Span = Span::secs(15);
 
-/// How long a station must have been there before its tables are kept.
-const TABLES_AFTER: Duration = Duration::from_secs(1);
+/// How long a station must have been there before its tables are kept: they take a fifth of a core from short steps, and
+/// nobody queries a run that is over before the query is typed.
+const TABLES_AFTER: Duration = Duration::from_secs(10);
 
 /// What works at a station.
 #[derive(Clone, Debug)]
