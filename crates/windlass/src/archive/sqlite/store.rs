@@ -49,9 +49,7 @@ impl SqliteArchive {
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let file = folder.as_ref().join(FILE);
         let place = file.display().to_string();
-        if !file.exists() {
-            return Err(failure::unusable(&place, "there is none: nobody has led here yet"));
-        }
+        connection::must_exist(&file, &place)?;
         let reader = start_reader(&file, &place)?;
         let warnings = mount::warning(folder.as_ref()).into_iter().collect();
         Ok(Self { place, reader, writer: None, warnings })

@@ -50,10 +50,7 @@ impl SqliteJournal {
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let file = folder.as_ref().join(FILE);
         let place = file.display().to_string();
-        // Who may not look into its folder is told so, and not that there is nothing in it.
-        if !file.try_exists().map_err(|error| failure::of_io(&place, &error))? {
-            return Err(failure::unusable(&place, "there is none: nobody has led here yet"));
-        }
+        connection::must_exist(&file, &place)?;
         let reader = start_reader(&file, &place)?;
         let warnings = mount::warning(folder.as_ref()).into_iter().collect();
         Ok(Self { place, reader, writer: None, warnings })

@@ -34,6 +34,14 @@ pub(crate) fn to_write(
     Ok(connection)
 }
 
+/// Refuses a file that is not there. Who may not look into its folder is told so, and not that there is nothing in it.
+pub(crate) fn must_exist(file: &Path, place: &str) -> Result<(), StoreError> {
+    if file.try_exists().map_err(|error| failure::of_io(place, &error))? {
+        return Ok(());
+    }
+    Err(failure::unusable(place, "there is none: nobody has led here yet"))
+}
+
 /// A connection that only reads.
 pub(crate) fn to_read(file: &Path, place: &str, tables: &Tables) -> Result<Connection, StoreError> {
     let connection = connect(file, OpenFlags::SQLITE_OPEN_READ_ONLY, place)?;

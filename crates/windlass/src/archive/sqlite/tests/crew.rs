@@ -1,10 +1,6 @@
 //! Words for the stories: an archive in a folder, and runs to keep.
 
 use std::path::Path;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -14,6 +10,7 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
 use crate::archive::{Archive, RunRecord, SealedRun, SqliteArchive};
+pub(super) use crate::conformance::block_on as wait;
 use crate::journal::{Position, Recorded};
 use crate::store::StoreError;
 
@@ -33,24 +30,6 @@ pub(super) fn shell(folder: &Path) -> Connection {
 /// What somebody who cannot open it is told.
 pub(super) fn refused(opened: Result<SqliteArchive, StoreError>) -> StoreError {
     opened.map(drop).expect_err("it cannot be opened")
-}
-
-/// Waits for a promise.
-pub(super) fn wait<F: Future>(promise: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut promise = pin!(promise);
-    loop {
-        match promise.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
 }
 
 /// A run with so many events at every other position.

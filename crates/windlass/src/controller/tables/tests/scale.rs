@@ -23,7 +23,7 @@ fn wide(steps: u32) -> Arc<Plan> {
 }
 
 #[tokio::test]
-#[ignore = "measures, and takes a while"]
+#[ignore = "a measurement of a minute: cargo test --release -p windlass million -- --ignored --nocapture"]
 async fn a_million_steps() {
     let folder = tempfile::tempdir().unwrap();
     let mut crew = Crew::new();

@@ -1,20 +1,16 @@
 //! Words for the stories: a journal in a folder, who leads it, what it writes, and processes beside this one.
 
 use std::fmt::Debug;
-use std::future::Future;
 use std::io::{self, BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 use tempfile::TempDir;
 use windlass_core::engine::Event;
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::time::Time;
 
+pub(super) use crate::conformance::block_on as wait;
 use crate::journal::{
     Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, SqliteJournal,
     Stored,
@@ -41,24 +37,6 @@ pub(super) fn open(folder: &Path) -> SqliteJournal {
 /// What somebody who cannot open it is told.
 pub(super) fn refused(opened: Result<SqliteJournal, StoreError>) -> StoreError {
     opened.map(drop).expect_err("it cannot be opened")
-}
-
-/// Waits for a promise.
-pub(super) fn wait<F: Future>(promise: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut promise = pin!(promise);
-    loop {
-        match promise.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
 }
 
 pub(super) fn campaign(journal: &SqliteJournal, node: &str) -> Result<Campaign, StoreError> {
