@@ -11,7 +11,7 @@ use crate::requirement::Labels;
 use crate::time::Span;
 
 /// A lease as messages name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeaseRef {
     /// Its number, which alone identifies it.
     pub fence: Fence,
@@ -35,7 +35,7 @@ pub enum Home {
 }
 
 /// A worker joins, or comes back after a restart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Register {
     /// Its number.
     pub worker: WorkerId,
@@ -54,7 +54,7 @@ pub struct Register {
 }
 
 /// What a worker is told when it has joined.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registered {
     /// Who leads.
     pub term: Term,
@@ -67,7 +67,7 @@ pub struct Registered {
 }
 
 /// The one message that a worker sends: heartbeat, renewal, outcomes and the wish for more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
     /// From whom.
     pub worker: WorkerId,
@@ -89,7 +89,7 @@ pub struct Exchange {
 }
 
 /// An attempt that ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     /// Which.
     pub lease: LeaseRef,
@@ -100,7 +100,7 @@ pub struct Finished {
 }
 
 /// A lease that a worker holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
     /// Which.
     pub lease: LeaseRef,
@@ -109,7 +109,7 @@ pub struct InFlight {
 }
 
 /// How far a held lease is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Waiting for a slot of the worker.
     Queued,
@@ -118,7 +118,7 @@ pub enum Phase {
 }
 
 /// The right to execute a step for a while.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// Its identity.
     pub lease: LeaseRef,
@@ -141,7 +141,7 @@ pub struct Grant {
 }
 
 /// What became of a reported outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// It is the attempt's outcome. The same answer is given however often it is reported.
     Accepted,
@@ -186,7 +186,7 @@ impl fmt::Display for StopReason {
 }
 
 /// An order to stop a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// Which lease.
     pub fence: Fence,
@@ -197,7 +197,7 @@ pub struct Stop {
 }
 
 /// The answer to one exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// To whom.
     pub worker: WorkerId,
@@ -216,7 +216,7 @@ pub struct Reply {
 }
 
 /// What an answer says. Every lease that the exchange listed and `stops` does not name is renewed by it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyBody {
     /// One for each finished attempt that the exchange listed.
     pub verdicts: Vec<(Fence, Verdict)>,
@@ -239,7 +239,7 @@ impl ReplyBody {
 }
 
 /// Why a worker's message had no effect.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// The leader does not know it, or not this life of it.
     #[error("not registered: register first")]
