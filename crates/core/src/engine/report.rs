@@ -160,6 +160,13 @@ impl Engine {
         self.leases.iter().map(|(_, lease)| self.lease_report(lease))
     }
 
+    /// The open lease of a step; `None` if nobody holds it.
+    pub fn lease(&self, run: RunId, step: StepIx) -> Option<LeaseReport<'_>> {
+        let run = &self.runs[*self.run_ids.get(&run)?];
+        let lease = self.leases.get(run.steps.get(step.0 as usize)?.lease)?;
+        Some(self.lease_report(lease))
+    }
+
     /// Every lock that an active run names, by name.
     pub fn locks(&self) -> impl Iterator<Item = LockReport<'_>> {
         self.board.lock_ids.values().map(|lock| &self.board.locks[*lock]).map(|lock| LockReport {

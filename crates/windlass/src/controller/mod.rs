@@ -12,11 +12,14 @@
 //! [`core`](windlass_core::leader); this is the part that waits: for requests, for the disk, for time.
 //!
 //! Nothing is shown before it is durable. Answers wait in the leader's machine, and [`Views`] folds durable events only,
-//! so whoever asks sees a state that a crash cannot take back.
+//! so whoever asks sees a state that a crash cannot take back. [`api`] is how others ask over HTTP.
 
+#[cfg(feature = "http")]
+pub mod api;
 mod clock;
 mod flight;
 mod handle;
+mod histories;
 mod lead;
 mod local_link;
 mod node;
@@ -26,6 +29,7 @@ mod upkeep;
 mod view;
 
 pub use handle::{Handle, NotLeader};
+pub use histories::Histories;
 pub use node::{Node, NodeConfig, NodeError, StandBy};
 pub use tables::TableKeeper;
 pub use upkeep::{Keeping, Upkeep};

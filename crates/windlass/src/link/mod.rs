@@ -1,8 +1,13 @@
 //! Links: what carries session messages between the leader and its workers.
 //!
 //! A link is a dumb pipe. It may lose, duplicate, delay and reorder what it carries; the session at both ends repairs
-//! that. [`Link`] is a worker's end of one.
+//! that. [`Link`] is a worker's end of one; the leader's end of the in-process link is in
+//! [`controller`](crate::controller), that of HTTP in its API.
 
+#[cfg(feature = "http")]
+pub mod http;
+mod identity;
 mod seam;
 
+pub use identity::{BadSecret, WorkerSecret};
 pub use seam::{Carried, Link, LinkError};

@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
-/// Why a message has no answer. Whether it arrived is not known, and it may be sent again.
+/// Why a message has no answer. Unless it was denied, whether it arrived is not known, and it may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// Whoever was reached does not lead.
@@ -18,6 +18,14 @@ pub enum LinkError {
         /// Where it should be.
         place: String,
         /// What went wrong.
+        reason: String,
+    },
+    /// The leader does not want to hear it, now or later: a wrong token, another version of the protocol.
+    #[error("the leader at {place} refuses this worker: {reason}")]
+    Denied {
+        /// Who.
+        place: String,
+        /// Why.
         reason: String,
     },
 }

@@ -45,6 +45,10 @@ impl LogStore for Tee {
         })
     }
 
+    fn close(&self, log: LogId) -> Promise<'_, ()> {
+        self.logs.close(log)
+    }
+
     fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
         self.logs.read(log, range)
     }

@@ -3,13 +3,16 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use windlass_core::id::{RunId, StepIx};
 
 use crate::journal::Position;
 use crate::store::{Promise, StoreError};
 
 /// Names the log of one hand-out of one attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct LogId {
     /// Of which run.
     pub run: RunId,
@@ -42,6 +45,13 @@ pub trait LogStore: Send + Sync + fmt::Debug {
     /// [`StoreError::Gap`], whose `head` is how long the log is. Returns how long the log is now. Not synced: what a crash
     /// of the machine takes is the end of a log.
     fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64>;
+
+    /// Says that nothing more comes for a log. Returns when what was written is where its readers look, or when waiting
+    /// any longer would hold up its step: at once, for a store that readers look into.
+    fn close(&self, log: LogId) -> Promise<'_, ()> {
+        let _ = log;
+        Box::pin(async { Ok(()) })
+    }
 
     /// Bytes of a log from a range, at most [`READ_MAX`]; what is beyond its end is left out. A log that is not there is
     /// empty.

@@ -8,10 +8,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::engine::Request;
 use windlass_core::time::{Span, Time};
 
-use super::histories::Histories;
 use crate::archive::Archive;
 use crate::controller::clock::Clock;
 use crate::controller::handle::Handle;
+use crate::controller::histories::Histories;
 use crate::controller::view::{Followed, Follower, Published};
 use crate::journal::{Journal, Position, Snapshot, Stored, encode_state};
 use crate::logs::LogStore;
@@ -63,7 +63,7 @@ pub struct Upkeep {
     logs: Arc<dyn LogStore>,
     keeping: Keeping,
     clock: Clock,
-    histories: Histories,
+    histories: Arc<Histories>,
     /// Whether the view no longer has what comes next.
     is_behind: bool,
     /// The newest snapshot, once it is known.
@@ -78,9 +78,14 @@ impl Upkeep {
         (archive, logs): (Arc<dyn Archive>, Arc<dyn LogStore>),
         keeping: Keeping,
     ) -> Self {
-        let (clock, histories) = (Clock::starting_at(Time::ZERO), Histories::default());
+        let (clock, histories) = (Clock::starting_at(Time::ZERO), Arc::default());
         let (is_behind, saved) = (false, None);
         Self { handle, journal, archive, logs, keeping, clock, histories, is_behind, saved }
+    }
+
+    /// What it gathers of runs that are not sealed.
+    pub const fn histories(&self) -> &Arc<Histories> {
+        &self.histories
     }
 
     /// Keeps up until it is told to end. What fails because the store does not answer is done later.

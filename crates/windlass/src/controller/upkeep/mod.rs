@@ -10,6 +10,5 @@
 //! the events of runs that are not sealed from the journal, which keeps them until they are.
 
 mod duties;
-mod histories;
 
 pub use duties::{Keeping, Upkeep};

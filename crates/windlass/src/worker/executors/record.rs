@@ -57,6 +57,10 @@ impl Record {
             let tail = std::mem::take(&mut self.tail);
             self.append(tail.into()).await;
         }
+        if self.written > 0 {
+            // As with writing: what cannot be kept fails no step.
+            drop(self.logs.close(self.id).await);
+        }
     }
 
     async fn keep(&mut self, mut bytes: Vec<u8>) {

@@ -1,0 +1,131 @@
+//! Refusals, each with its status, its code, and words for who has to do something about it.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use windlass_core::engine::Denial;
+
+use crate::controller::NotLeader;
+use crate::link::http::{LEADER_HEADER, PROTOCOL, Problem};
+use crate::store::StoreError;
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    status: StatusCode,
+    /// Stable: programs look at it.
+    code: &'static str,
+    detail: String,
+}
+
+impl Refused {
+    /// A refusal; `code` is stable.
+    pub const fn new(status: StatusCode, code: &'static str, detail: String) -> Self {
+        Self { status, code, detail }
+    }
+
+    /// The request cannot be understood.
+    pub fn bad(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", detail.into())
+    }
+
+    /// What is asked for is not there.
+    pub fn missing(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail.into())
+    }
+
+    /// It contradicts what is already so.
+    pub fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail.into())
+    }
+
+    /// The asker may not.
+    pub fn forbidden(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, detail.into())
+    }
+
+    pub(super) fn no_token() -> Self {
+        let detail =
+            "this cluster asks for a token: `authorization: Bearer TOKEN`, or --token-file";
+        Self::new(StatusCode::UNAUTHORIZED, "no_token", detail.to_owned())
+    }
+
+    pub(super) fn wrong_token() -> Self {
+        let detail = "the token is not this cluster's";
+        Self::new(StatusCode::UNAUTHORIZED, "wrong_token", detail.to_owned())
+    }
+
+    pub(super) fn other_protocol(theirs: &str) -> Self {
+        let detail = format!(
+            "the request speaks version {theirs} of windlass's protocol, this controller version {PROTOCOL}: use the same release on both sides"
+        );
+        Self::new(StatusCode::BAD_REQUEST, "other_protocol", detail)
+    }
+
+    pub(super) fn no_such_path() -> Self {
+        Self::missing("there is nothing at this path; see docs/api.md")
+    }
+
+    pub(super) fn no_such_method() -> Self {
+        let detail = "this path does not take this method; see docs/api.md".to_owned();
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let title = self.status.canonical_reason().unwrap_or("refused").to_lowercase();
+        let problem = Problem {
+            code: self.code.to_owned(),
+            title,
+            status: self.status.as_u16(),
+            detail: self.detail,
+        };
+        let mut response = (self.status, Json(problem)).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            // Nobody else can lead a store of its own; who leads a shared one is named here.
+            response.headers_mut().insert(LEADER_HEADER, HeaderValue::from_static(""));
+        }
+        response
+    }
+}
+
+impl From<NotLeader> for Refused {
+    fn from(_: NotLeader) -> Self {
+        let detail = "this controller does not lead now: ask again in a moment".to_owned();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail)
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store_failed", error.to_string())
+    }
+}
+
+impl From<Denial> for Refused {
+    fn from(denial: Denial) -> Self {
+        let (status, code) = match &denial {
+            Denial::RunExists(_) => (StatusCode::CONFLICT, "run_exists"),
+            Denial::NoSuchRun(_) => (StatusCode::NOT_FOUND, "no_such_run"),
+            Denial::RunEnded(_) => (StatusCode::CONFLICT, "run_ended"),
+            Denial::RunNotEnded(_) => (StatusCode::CONFLICT, "run_not_ended"),
+            Denial::NoSuchWorker(_) => (StatusCode::NOT_FOUND, "no_such_worker"),
+            Denial::LockNotHeld { .. } => (StatusCode::CONFLICT, "lock_not_held"),
+            Denial::TooManyRuns(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_runs"),
+            Denial::TooManySteps { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_steps"),
+            Denial::BadReuse(_) => (StatusCode::BAD_REQUEST, "bad_reuse"),
+            Denial::StaleGeneration { .. }
+            | Denial::BadTiming { .. }
+            | Denial::StaleTerm { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "cannot_lead"),
+        };
+        Self::new(status, code, denial.to_string())
+    }
+}

@@ -1,0 +1,103 @@
+//! The leader's end of the link over HTTP.
+
+use std::sync::Arc;
+
+use axum::Json as Answered;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use windlass_core::engine::{Answer, Request};
+use windlass_core::id::WorkerId;
+use windlass_core::session::{Exchange, Home, Refusal, Register, Registered, Reply};
+
+use super::access;
+use super::input::{Body, Json};
+use super::refused::Refused;
+use super::router::Api;
+use crate::link::http::{EndedReport, LogChunk, LogsTaken};
+use crate::store::StoreError;
+
+/// Bytes of output that one request may carry: the answer comes when they are written, so that a worker has no more
+/// than this on its way, and a hundred of them no more than the controller can hold.
+const CREDIT: usize = 512 << 10;
+
+/// `POST /workers/{id}/join`
+pub(super) async fn join(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+    Json(register): Json<Register>,
+) -> Result<Answered<Result<Registered, Refusal>>, Refused> {
+    own(access::worker(&headers, id)?, register.worker)?;
+    // Who shares the leader's fate is in its process and does not come this way.
+    let register = Register { home: Home::Apart, ..register };
+    match api.handle.ask(Request::Register(register)).await? {
+        Answer::Registered(told) => Ok(Answered(Ok(told))),
+        Answer::Refused(refusal) => Ok(Answered(Err(refusal))),
+        other => unreachable!("a registration is accepted or refused, not {other:?}"),
+    }
+}
+
+/// `POST /workers/{id}/exchange`
+pub(super) async fn exchange(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+    Json(exchange): Json<Exchange>,
+) -> Result<Answered<Reply>, Refused> {
+    own(access::worker(&headers, id)?, exchange.worker)?;
+    Ok(Answered(api.handle.exchange(exchange).await?))
+}
+
+/// `POST /workers/{id}/ended`
+pub(super) async fn ended(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+    Json(report): Json<EndedReport>,
+) -> Result<(), Refused> {
+    let worker = access::worker(&headers, id)?;
+    let EndedReport { incarnation, started } = report;
+    let ended = Request::GuardEnded { worker, incarnation, started };
+    match api.handle.ask(ended).await? {
+        Answer::Done => Ok(()),
+        Answer::Refused(refusal) => Err(Refused::conflict("not_this_life", refusal.to_string())),
+        other => unreachable!("a report is taken or refused, not {other:?}"),
+    }
+}
+
+/// `POST /workers/{id}/logs`: output, as postcard.
+pub(super) async fn logs(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+    Body(body): Body,
+) -> Result<Answered<LogsTaken>, Refused> {
+    let worker = access::worker(&headers, id)?;
+    let pieces: Vec<LogChunk> = postcard::from_bytes(&body)
+        .map_err(|error| Refused::bad(format!("the body is no output: {error}")))?;
+    let mut sizes = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        sizes.push(keep(&api, worker, piece).await?);
+    }
+    Ok(Answered(LogsTaken { sizes, credit: CREDIT }))
+}
+
+/// Keeps a piece, and says how long its log is now; nothing if it is not this worker's to write.
+async fn keep(api: &Api, worker: WorkerId, piece: LogChunk) -> Result<Option<u64>, Refused> {
+    if api.writers.writer(&api.handle, &api.kept.histories, piece.log) != Some(worker) {
+        return Ok(None);
+    }
+    match api.kept.logs.append(piece.log, piece.at, piece.bytes).await {
+        Ok(size) => Ok(Some(size)),
+        Err(StoreError::Gap { head, .. }) => Ok(Some(head.0)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn own(shown: WorkerId, said: WorkerId) -> Result<(), Refused> {
+    if shown == said {
+        return Ok(());
+    }
+    let detail = format!("the message is that of worker {}, the secret another's", said.0);
+    Err(Refused::forbidden("other_worker", detail))
+}

@@ -1,0 +1,201 @@
+//! The events of each run that is not sealed, in order: what is archived when it is, and what is read of it until then.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+use windlass_core::engine::Event;
+use windlass_core::id::{RunId, WorkerId};
+use windlass_core::outcome::RunStatus;
+use windlass_core::time::Time;
+
+use super::view::Published;
+use crate::archive::{RunRecord, SealedRun};
+use crate::journal::{Position, Recorded, decode, encode};
+use crate::logs::LogId;
+
+/// Events that are packed together: unpacked they take five times the room, and a run may have millions.
+const PACK: usize = 1_024;
+
+/// The events of runs that are not sealed, for whoever reads them. They follow the view a moment later.
+#[derive(Debug, Default)]
+pub struct Histories {
+    known: RwLock<Known>,
+    /// How far they have come.
+    moved: watch::Sender<Position>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    runs: BTreeMap<RunId, History>,
+    workers: BTreeMap<WorkerId, String>,
+}
+
+/// The events of one run.
+#[derive(Debug)]
+struct History {
+    record: RunRecord,
+    /// The position of its submission.
+    first: Position,
+    packed: Vec<(Vec<Position>, Vec<u8>)>,
+    loose: Vec<(Position, Recorded)>,
+    ended: bool,
+}
+
+impl Histories {
+    /// Events of a run behind a position, at most so many; `None` for a run that is not here: sealed, or never there.
+    pub fn events(
+        &self,
+        run: RunId,
+        after: Position,
+        most: usize,
+    ) -> Option<Vec<(Position, Recorded)>> {
+        self.read().runs.get(&run).map(|history| history.behind(after, most))
+    }
+
+    /// Who got the hand-out whose output a log is; `None` if nobody did, or if its run is not here.
+    pub fn granted(&self, log: LogId) -> Option<WorkerId> {
+        let known = self.read();
+        let events = known.runs.get(&log.run)?.behind(Position(0), usize::MAX);
+        events.iter().rev().find_map(|(_, recorded)| match &recorded.event {
+            Event::Granted { step, attempt, delivery, worker, .. }
+                if (*step, *attempt, *delivery) == (log.step, log.attempt, log.delivery) =>
+            {
+                Some(*worker)
+            }
+            _ => None,
+        })
+    }
+
+    /// Tells whenever there is more to read.
+    pub fn moved(&self) -> watch::Receiver<Position> {
+        self.moved.subscribe()
+    }
+
+    /// Learns the name of a worker that registered before the events that will be learnt.
+    pub(super) fn know_worker(&self, worker: WorkerId, name: &str) {
+        self.write().workers.insert(worker, name.to_owned());
+    }
+
+    /// Takes in events behind a position; what is before it is known already.
+    pub(super) fn learn(&self, published: &Published, behind: Position) {
+        let mut known = self.write();
+        for (position, (at, event)) in published.numbered().filter(|(at, _)| *at > behind) {
+            known.learn(position, *at, event);
+        }
+        drop(known);
+        self.moved.send_if_modified(|moved| {
+            let further = *moved < published.position;
+            *moved = published.position.max(*moved);
+            further
+        });
+    }
+
+    /// Runs that ended at a time or before, the oldest first, at most so many.
+    pub(super) fn ended_by(&self, at: Time, most: usize) -> Vec<RunId> {
+        let ended = |history: &&History| history.ended && history.record.ended_at <= at;
+        let known = self.read();
+        known.runs.values().filter(ended).take(most).map(|history| history.record.run).collect()
+    }
+
+    /// A run with its whole history.
+    pub(super) fn sealed(&self, run: RunId) -> Option<SealedRun> {
+        self.read().runs.get(&run).map(History::sealed)
+    }
+
+    /// Forgets runs whose submission has left the journal: that happens only once they are sealed.
+    pub(super) fn forget(&self, upto: Position) {
+        self.write().runs.retain(|_, history| history.first > upto);
+    }
+
+    /// The first event that is still needed, if any is.
+    pub(super) fn first(&self) -> Option<Position> {
+        self.read().runs.values().map(|history| history.first).min()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn learn(&mut self, position: Position, at: Time, event: &Event) {
+        if let Event::WorkerRegistered { worker, name, .. } = event {
+            self.workers.insert(*worker, name.to_string());
+        }
+        let Some(run) = event.run() else { return };
+        match event {
+            Event::RunSubmitted { plan, .. } => {
+                let record = RunRecord {
+                    run,
+                    pipeline: plan.pipeline().to_owned(),
+                    status: RunStatus::Running,
+                    submitted_at: at,
+                    ended_at: at,
+                    steps: plan.step_count(),
+                    workers: Vec::new(),
+                };
+                self.runs.insert(run, History::new(record, position));
+            }
+            Event::RunSealed { .. } => {
+                self.runs.remove(&run);
+                return;
+            }
+            _ => {}
+        }
+        // A run whose submission is not here was sealed before: what comes late for it stays in the journal alone.
+        let Some(history) = self.runs.get_mut(&run) else { return };
+        if let Event::RunEnded { status, .. } = event {
+            (history.record.status, history.record.ended_at) = (*status, at);
+            history.ended = true;
+        }
+        if let Event::Granted { worker, .. } = event {
+            history.worked(*worker, &self.workers);
+        }
+        history.push(position, Recorded { at, event: event.clone() });
+    }
+}
+
+impl History {
+    const fn new(record: RunRecord, first: Position) -> Self {
+        Self { record, first, packed: Vec::new(), loose: Vec::new(), ended: false }
+    }
+
+    /// Notes the name of a worker that got a lease.
+    fn worked(&mut self, worker: WorkerId, names: &BTreeMap<WorkerId, String>) {
+        let known = self.record.workers.iter().any(|(known, _)| *known == worker);
+        if !known && let Some(name) = names.get(&worker) {
+            self.record.workers.push((worker, name.clone()));
+        }
+    }
+
+    fn push(&mut self, position: Position, recorded: Recorded) {
+        self.loose.push((position, recorded));
+        if self.loose.len() >= PACK {
+            let (positions, events): (Vec<_>, Vec<_>) = self.loose.drain(..).unzip();
+            self.packed.push((positions, encode(&events)));
+        }
+    }
+
+    fn sealed(&self) -> SealedRun {
+        SealedRun { record: self.record.clone(), events: self.behind(Position(0), usize::MAX) }
+    }
+
+    fn behind(&self, after: Position, most: usize) -> Vec<(Position, Recorded)> {
+        let mut events = Vec::new();
+        for (positions, bytes) in &self.packed {
+            if events.len() >= most || positions.last().is_none_or(|last| *last <= after) {
+                continue;
+            }
+            let unpacked = decode(bytes).expect("what was packed a moment ago is whole");
+            events.extend(positions.iter().copied().zip(unpacked).filter(|(at, _)| *at > after));
+        }
+        events.extend(self.loose.iter().filter(|(at, _)| *at > after).cloned());
+        events.truncate(most);
+        events
+    }
+}

@@ -1,0 +1,252 @@
+//! Requests to a controller, over connections that are kept.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+
+use super::dial::Dial;
+use super::follow::Place;
+use super::wire::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
+use crate::link::WorkerSecret;
+
+/// Connections that are kept for later: an exchange that is parked, the next one, output, and one to spare.
+const IDLE_MAX: usize = 4;
+
+/// The most bytes of an answer: a page of events or of a log is smaller, and so is every reply.
+const ANSWER_MAX: usize = 16 << 20;
+
+/// How long a connection may take to be made.
+const DIAL_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a client shows of itself with each request.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// The cluster's token, where it asks for one.
+    pub token: Option<String>,
+    /// Who the worker is that speaks, if one does.
+    pub worker: Option<WorkerSecret>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = self.token.as_ref().map(|_| "…");
+        f.debug_struct("Credentials").field("token", &token).field("worker", &self.worker).finish()
+    }
+}
+
+/// An answer that is no refusal.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Its status, one of 2xx or 304.
+    pub status: StatusCode,
+    /// What it says beside its body.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// Why a request has no good answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// Nobody answered, or not in time.
+    #[error("{place} cannot be reached: {reason}")]
+    Unreachable {
+        /// Who was asked.
+        place: Place,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Whoever answered does not lead.
+    #[error("{place} does not lead{}", leader.as_ref().map(|it| format!("; {it} does")).unwrap_or_default())]
+    NotLeader {
+        /// Who was asked.
+        place: Place,
+        /// Who leads, as far as it knows.
+        leader: Option<String>,
+    },
+    /// It was refused.
+    #[error("{}", .0.detail)]
+    Refused(Problem),
+}
+
+/// A way to controllers.
+#[derive(Debug)]
+pub struct Client {
+    dial: Arc<dyn Dial>,
+    credentials: Credentials,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// A connection that nobody uses.
+#[derive(Debug)]
+struct Idle {
+    place: Place,
+    sender: SendRequest<Full<Bytes>>,
+}
+
+/// What a request carries.
+#[derive(Clone, Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) place: &'a Place,
+    pub(super) path: &'a str,
+    pub(super) content: &'static str,
+    pub(super) body: Bytes,
+}
+
+impl Client {
+    /// A client that makes its connections so, and shows these credentials.
+    pub fn new(dial: Arc<dyn Dial>, credentials: Credentials) -> Self {
+        Self { dial, credentials, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// What it shows of itself.
+    pub const fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// Reads something.
+    pub async fn get(
+        &self,
+        place: &Place,
+        path: &str,
+        within: Duration,
+    ) -> Result<Answered, CallError> {
+        let (content, body) = ("application/json", Bytes::new());
+        self.call(Ask { method: Method::GET, place, path, content, body }, within).await
+    }
+
+    /// Has something done.
+    pub async fn post(
+        &self,
+        place: &Place,
+        path: &str,
+        body: &impl serde::Serialize,
+        within: Duration,
+    ) -> Result<Answered, CallError> {
+        let body = serde_json::to_vec(body).expect("messages are plain data");
+        let (content, body) = ("application/json", Bytes::from(body));
+        self.call(Ask { method: Method::POST, place, path, content, body }, within).await
+    }
+
+    /// Makes a request. One that fails on a connection that had been kept is made again on a new one, once: the other
+    /// end may have closed it long ago. Every request may be repeated.
+    pub(super) async fn call(&self, ask: Ask<'_>, within: Duration) -> Result<Answered, CallError> {
+        let place = ask.place.clone();
+        let called = timeout(within, async {
+            if let Some(kept) = self.kept(ask.place)
+                && let Ok(answered) = self.send(kept, &ask).await
+            {
+                return Ok(answered);
+            }
+            let connection = self.connect(ask.place).await?;
+            self.send(connection, &ask).await
+        });
+        let answered = called.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        let unreachable = |reason| CallError::Unreachable { place: place.clone(), reason };
+        judge(answered.map_err(unreachable)?, &place)
+    }
+
+    fn kept(&self, place: &Place) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|kept| kept.sender.is_ready());
+        let found = idle.iter().rposition(|kept| kept.place == *place)?;
+        Some(idle.swap_remove(found).sender)
+    }
+
+    async fn connect(&self, place: &Place) -> Result<SendRequest<Full<Bytes>>, String> {
+        let dialled = timeout(DIAL_WITHIN, self.dial.dial(place.host(), place.port())).await;
+        let stream = dialled.map_err(|_| "no connection in time".to_owned())?;
+        let stream = stream.map_err(|error| error.to_string())?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+        // It ends when the sender is dropped, or the other end closes it.
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    async fn send(
+        &self,
+        mut sender: SendRequest<Full<Bytes>>,
+        ask: &Ask<'_>,
+    ) -> Result<Answered, String> {
+        let request = self.request(ask)?;
+        let answered = sender.send_request(request).await.map_err(|error| explain(&error))?;
+        let answered = collect(answered).await?;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX && !sender.is_closed() {
+            idle.push(Idle { place: ask.place.clone(), sender });
+        }
+        Ok(answered)
+    }
+
+    fn request(&self, ask: &Ask<'_>) -> Result<Request<Full<Bytes>>, String> {
+        let host = format!("{}:{}", ask.place.host(), ask.place.port());
+        let mut request = Request::builder()
+            .method(&ask.method)
+            .uri(ask.path)
+            .header(HOST, host)
+            .header(PROTOCOL_HEADER, PROTOCOL)
+            .header(CONTENT_TYPE, ask.content);
+        if let Some(token) = &self.credentials.token {
+            request = request.header(AUTHORIZATION, secret(&format!("Bearer {token}"))?);
+        }
+        if let Some(worker) = &self.credentials.worker {
+            request = request.header(WORKER_HEADER, secret(&worker.to_hex())?);
+        }
+        request.body(Full::new(ask.body.clone())).map_err(|error| error.to_string())
+    }
+}
+
+fn secret(text: &str) -> Result<HeaderValue, String> {
+    let value = HeaderValue::from_str(text);
+    let mut value = value.map_err(|_| "a token has characters that cannot be sent".to_owned())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+async fn collect(answered: Response<hyper::body::Incoming>) -> Result<Answered, String> {
+    let (head, body) = answered.into_parts();
+    let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| {
+        match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => format!("an answer of more than {ANSWER_MAX} bytes"),
+            None => error.to_string(),
+        }
+    })?;
+    Ok(Answered { status: head.status, headers: head.headers, body: body.to_bytes() })
+}
+
+fn explain(error: &hyper::Error) -> String {
+    use std::error::Error as _;
+    match error.source() {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Tells a good answer from a refusal, and a refusal from the word of a controller that does not lead.
+fn judge(answered: Answered, place: &Place) -> Result<Answered, CallError> {
+    if answered.status.is_success() || answered.status == StatusCode::NOT_MODIFIED {
+        return Ok(answered);
+    }
+    if answered.status == StatusCode::SERVICE_UNAVAILABLE {
+        let leader = answered.headers.get(LEADER_HEADER);
+        let leader = leader.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        return Err(CallError::NotLeader { place: place.clone(), leader });
+    }
+    let problem = serde_json::from_slice(&answered.body).unwrap_or_else(|_| Problem {
+        code: "unknown".to_owned(),
+        title: "an answer that is not windlass's".to_owned(),
+        status: answered.status.as_u16(),
+        detail: format!("{place} answered {}: is it a controller of windlass?", answered.status),
+    });
+    Err(CallError::Refused(problem))
+}

@@ -1,0 +1,116 @@
+//! Where leaders are, and whom a worker or client lets itself be sent to.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The address of a controller: `http://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    host: String,
+    port: u16,
+}
+
+/// A text that is no address of a controller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no address of a controller: {why}; it looks like http://host:7700")]
+pub struct BadPlace {
+    text: String,
+    why: &'static str,
+}
+
+/// The port of a controller whose address names none.
+const PORT: u16 = 7700;
+
+impl Place {
+    /// The host; an IPv6 address in brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl FromStr for Place {
+    type Err = BadPlace;
+
+    fn from_str(text: &str) -> Result<Self, BadPlace> {
+        let bad = |why| BadPlace { text: text.to_owned(), why };
+        let rest = match text.split_once("://") {
+            Some(("http", rest)) => rest,
+            Some(("https", _)) => return Err(bad("TLS is not available yet")),
+            Some(_) => return Err(bad("only http:// is known")),
+            None => text,
+        };
+        let rest = rest.trim_end_matches('/');
+        if rest.contains(['/', '?', '#', '@']) || rest.contains(char::is_whitespace) {
+            return Err(bad("it has more than a host and a port"));
+        }
+        let (host, port) = match rest.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, port.parse().map_err(|_| bad("its port is no number from 1 to 65535"))?)
+            }
+            _ => (rest, PORT),
+        };
+        if host.is_empty() || port == 0 {
+            return Err(bad("it has no host, or port 0"));
+        }
+        if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
+            return Err(bad("an IPv6 address stands in brackets"));
+        }
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}:{}", self.host, self.port)
+    }
+}
+
+/// Whether somebody who was given these places may go where one of them sends it: to another port of a host that it was
+/// given, and nowhere else. Otherwise whoever answers once could have every token and step sent to a host of its own.
+pub fn may_follow(given: &[Place], to: &Place) -> bool {
+    given.iter().any(|place| place.host.eq_ignore_ascii_case(&to.host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> String {
+        match text.parse::<Place>() {
+            Ok(place) => place.to_string(),
+            Err(error) => error.why.to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        assert_eq!(place("http://build.example:7701/"), "http://build.example:7701");
+        assert_eq!(place("build.example"), "http://build.example:7700");
+        assert_eq!(place("http://[::1]:80"), "http://[::1]:80");
+        assert_eq!(place("http://[::1]"), "http://[::1]:7700");
+    }
+
+    #[test]
+    fn what_is_none_is_told_why() {
+        assert_eq!(place("https://a"), "TLS is not available yet");
+        assert_eq!(place("ftp://a"), "only http:// is known");
+        assert_eq!(place("http://a/b"), "it has more than a host and a port");
+        assert_eq!(place("http://me:secret@a"), "it has more than a host and a port");
+        assert_eq!(place("http://a:x"), "its port is no number from 1 to 65535");
+        assert_eq!(place("http://a:99999"), "its port is no number from 1 to 65535");
+        assert_eq!(place("http://:1"), "it has no host, or port 0");
+        assert_eq!(place("::1"), "an IPv6 address stands in brackets");
+    }
+
+    #[test]
+    fn one_is_sent_to_hosts_that_one_was_given_only() {
+        let given: Vec<Place> = ["http://a:1", "http://b"].map(|text| text.parse().unwrap()).into();
+        assert!(may_follow(&given, &"http://A:9".parse().unwrap()));
+        assert!(!may_follow(&given, &"http://c:1".parse().unwrap()));
+    }
+}

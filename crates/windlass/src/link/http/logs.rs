@@ -1,0 +1,279 @@
+//! What steps print, on its way from a worker to the leader.
+//!
+//! It is written to the worker's disk first, whence it is shipped, piece by piece, on a connection of its own: a leader
+//! that is away costs no output, nor does the worker's death, and neither holds a step up. What the leader has is removed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::body::Bytes;
+use tokio::sync::{Notify, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+use windlass_core::id::RunId;
+
+use super::client::Ask;
+use super::spool::Spool;
+use super::wire::{LogChunk, LogsTaken};
+use super::worker_link::HttpLink;
+use crate::link::LinkError;
+use crate::logs::{LogId, LogPart, LogStore, READ_MAX};
+use crate::shutdown::Shutdown;
+use crate::store::{Promise, StoreError};
+
+/// How long the outcome of a step waits for the last of its output to reach the leader. A leader that is away gets it
+/// later.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a request with output may take.
+const WITHIN: Duration = Duration::from_secs(15);
+
+/// Bytes of the first request: the leader's answer says how many it takes next.
+const FIRST_CREDIT: usize = 256 << 10;
+
+/// Bytes that wait on the worker's disk. More is refused: the log says that it was cut, the step goes on.
+const WAITING_MAX: u64 = 1 << 30;
+
+/// The pause after output that did not arrive, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// How long a worker that ends goes on shipping; what is left then is shipped by its next life.
+const LINGERS: Duration = Duration::from_secs(5);
+
+/// The logs of a worker apart from its leader.
+#[derive(Clone, Debug)]
+pub struct HttpLogs {
+    spool: Spool,
+    desk: Arc<Desk>,
+}
+
+/// What is on the disk, and how far it has come.
+#[derive(Debug, Default)]
+struct Desk {
+    logs: Mutex<BTreeMap<LogId, Progress>>,
+    news: Notify,
+    shipped: watch::Sender<u64>,
+}
+
+/// How far a log is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    written: u64,
+    shipped: u64,
+    /// Nothing more comes.
+    closed: bool,
+}
+
+impl Desk {
+    fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, Progress>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_shipped(&self, log: LogId) -> bool {
+        self.logs().get(&log).is_none_or(|progress| progress.shipped >= progress.written)
+    }
+
+    fn waiting(&self) -> u64 {
+        self.logs().values().map(|progress| progress.written - progress.shipped).sum()
+    }
+}
+
+impl HttpLogs {
+    /// Logs in a folder of the worker's, and what ships them.
+    pub fn open(folder: PathBuf, link: Arc<HttpLink>) -> io::Result<(Self, Shipping)> {
+        let (spool, left) = Spool::open(folder)?;
+        let desk = Desk::default();
+        let of_earlier = |(log, written)| (log, Progress { written, shipped: 0, closed: true });
+        desk.logs().extend(left.into_iter().map(of_earlier));
+        let logs = Self { spool, desk: Arc::new(desk) };
+        let shipping = Shipping {
+            logs: logs.clone(),
+            link,
+            credit: FIRST_CREDIT,
+            pause: PAUSE_MIN,
+            turn: LogId::default(),
+        };
+        Ok((logs, shipping))
+    }
+
+    fn failed(&self, error: &io::Error) -> StoreError {
+        StoreError::Unavailable { place: format!("{:?}", self.spool), reason: error.to_string() }
+    }
+
+    async fn write(&self, log: LogId, bytes: Vec<u8>) -> Result<u64, StoreError> {
+        if self.desk.waiting() > WAITING_MAX {
+            return Err(StoreError::Full { place: "the worker's logs".to_owned() });
+        }
+        let spool = self.spool.clone();
+        let written = spawn_blocking(move || spool.append(log, &bytes)).await;
+        let written = written.map_err(io::Error::other).flatten();
+        let written = written.map_err(|error| self.failed(&error))?;
+        self.desk.logs().entry(log).or_default().written = written;
+        self.desk.news.notify_one();
+        Ok(written)
+    }
+
+    /// Waits until the leader has all of a log, within reason.
+    async fn settle(&self, log: LogId) {
+        if let Some(progress) = self.desk.logs().get_mut(&log) {
+            progress.closed = true;
+        }
+        self.desk.news.notify_one();
+        let mut shipped = self.desk.shipped.subscribe();
+        let all = shipped.wait_for(|_| self.desk.is_shipped(log));
+        drop(timeout(CLOSE_WITHIN, all).await);
+    }
+}
+
+impl LogStore for HttpLogs {
+    fn append(&self, log: LogId, _: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
+        Box::pin(self.write(log, bytes))
+    }
+
+    fn close(&self, log: LogId) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.settle(log).await;
+            Ok(())
+        })
+    }
+
+    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
+        Box::pin(async move {
+            let most = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(READ_MAX);
+            let bytes = self.spool.read(log, range.start, most.min(READ_MAX));
+            let bytes = bytes.map_err(|error| self.failed(&error))?;
+            let size = self.desk.logs().get(&log).map_or(0, |progress| progress.written);
+            Ok(LogPart { from: range.start.min(size), bytes, size })
+        })
+    }
+
+    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
+        let of_run = |(log, progress): (&LogId, &Progress)| (*log, progress.written);
+        let logs = self.desk.logs();
+        let list = logs.iter().filter(|(log, _)| log.run == run).map(of_run).collect();
+        Box::pin(async move { Ok(list) })
+    }
+
+    fn remove(&self, run: RunId) -> Promise<'_, ()> {
+        self.desk.logs().retain(|log, _| {
+            if log.run == run {
+                self.spool.remove(*log);
+            }
+            log.run != run
+        });
+        Box::pin(async move { Ok(()) })
+    }
+
+    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
+        let mut runs: BTreeMap<RunId, u64> = BTreeMap::new();
+        for (log, progress) in self.desk.logs().iter() {
+            *runs.entry(log.run).or_default() += progress.written;
+        }
+        Box::pin(async move { Ok(runs.into_iter().collect()) })
+    }
+}
+
+/// Ships what a worker's steps printed.
+#[derive(Debug)]
+pub struct Shipping {
+    logs: HttpLogs,
+    link: Arc<HttpLink>,
+    credit: usize,
+    pause: Duration,
+    /// The log that was served last: the next one's turn comes first.
+    turn: LogId,
+}
+
+impl Shipping {
+    /// Ships until it is told to end, and a little longer.
+    pub async fn run(mut self, mut shutdown: Shutdown) {
+        let desk = Arc::clone(&self.logs.desk);
+        loop {
+            let pieces = self.gather();
+            if !pieces.is_empty() {
+                tokio::select! {
+                    () = self.ship(pieces) => {}
+                    () = async { shutdown.wait().await; sleep(LINGERS).await } => return,
+                }
+                continue;
+            }
+            if shutdown.is_due() {
+                return;
+            }
+            tokio::select! {
+                () = desk.news.notified() => {}
+                () = shutdown.wait() => {}
+            }
+        }
+    }
+
+    /// What is to be shipped next: a piece of each log in turn, as much as the leader takes.
+    fn gather(&mut self) -> Vec<LogChunk> {
+        let logs = self.logs.desk.logs().clone();
+        let (after, upto) = (logs.range(self.turn..).skip(1), logs.range(..=self.turn));
+        let mut room = self.credit;
+        let mut pieces = Vec::new();
+        for (log, progress) in after.chain(upto) {
+            if progress.shipped < progress.written && room > 0 {
+                // What cannot be read any more was lost with the disk; the next look finds the same or less.
+                let bytes = self.logs.spool.read(*log, progress.shipped, room).unwrap_or_default();
+                room -= bytes.len();
+                self.turn = *log;
+                pieces.push(LogChunk { log: *log, at: progress.shipped, bytes });
+            }
+        }
+        pieces
+    }
+
+    async fn ship(&mut self, pieces: Vec<LogChunk>) {
+        let Ok(taken) = self.send(&pieces).await else {
+            sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(PAUSE_MAX);
+            return;
+        };
+        self.pause = PAUSE_MIN;
+        self.credit = taken.credit.max(1);
+        for (piece, size) in pieces.iter().zip(taken.sizes) {
+            self.arrived(piece.log, size);
+        }
+        self.logs.desk.shipped.send_modify(|times| *times += 1);
+    }
+
+    async fn send(&self, pieces: &[LogChunk]) -> Result<LogsTaken, LinkError> {
+        let place = self.link.place();
+        let client = self.link.client();
+        let worker = client.credentials().worker.as_ref().map_or(0, |it| it.worker_id().0);
+        let path = format!("/workers/{worker}/logs");
+        let body = postcard::to_stdvec(pieces).expect("messages are plain data");
+        let ask = Ask {
+            method: Method::POST,
+            place: &place,
+            path: &path,
+            content: "application/octet-stream",
+            body: Bytes::from(body),
+        };
+        let answered = client.call(ask, WITHIN).await;
+        let answered = answered.map_err(|error| self.link.missed(&place, error))?;
+        serde_json::from_slice(&answered.body).map_err(|error| LinkError::Unreachable {
+            place: place.to_string(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// The leader has so much of a log; or wants nothing of it.
+    fn arrived(&self, log: LogId, size: Option<u64>) {
+        let mut logs = self.logs.desk.logs();
+        let Some(progress) = logs.get_mut(&log) else { return };
+        progress.shipped = size.unwrap_or(u64::MAX).min(progress.written);
+        if progress.closed && progress.shipped >= progress.written || size.is_none() {
+            logs.remove(&log);
+            self.logs.spool.remove(log);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The link over HTTP: a worker anywhere, and a leader that it reaches.
+//!
+//! ```text
+//!  worker ── POST /workers/{id}/join       ──► leader    registers; says which cluster this is
+//!         ── POST /workers/{id}/exchange   ──►           parked until there is something to say (long poll)
+//!         ── POST /workers/{id}/logs       ──►           bytes of output, on a connection of their own
+//!  guard  ── POST /workers/{id}/ended      ──►           when the worker has died and nothing of its steps is left
+//! ```
+//!
+//! Everything goes out from the worker, which opens no port. The bodies are the session's messages as JSON; output is
+//! bytes. Each request carries
+//!
+//! - `windlass-protocol`, the version of this page: another one is refused, with both named;
+//! - `windlass-worker`, the worker's [secret](crate::link::WorkerSecret), from which `{id}` follows;
+//! - `authorization: Bearer …`, where the cluster asks for a token.
+//!
+//! Connections are kept and used again. A worker has two for its exchanges, since a new exchange leaves while the one
+//! before is parked, and one for output, so that a flood of it delays no lease. Output is acknowledged with the number of
+//! bytes that the leader would take next, its *credit*: a leader that is slow is sent less.
+//!
+//! A leader that is not one answers 503 and names who leads. A worker follows only to hosts that it was given.
+
+mod client;
+mod dial;
+mod follow;
+mod logs;
+mod spool;
+mod testament;
+mod wire;
+mod worker_link;
+
+pub use client::{Answered, CallError, Client, Credentials};
+pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket};
+pub use follow::{BadPlace, Place, may_follow};
+pub use logs::{HttpLogs, Shipping};
+pub use testament::{Will, report_ended};
+pub use wire::{
+    Cluster, ClusterId, EndedReport, LEADER_HEADER, LogChunk, LogsTaken, PROTOCOL, PROTOCOL_HEADER,
+    Problem, WORKER_HEADER,
+};
+pub use worker_link::HttpLink;

@@ -1,0 +1,73 @@
+//! A guard's report after its worker's death.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+
+use super::client::{CallError, Client, Credentials};
+use super::dial::Tcp;
+use super::follow::Place;
+use super::wire::EndedReport;
+use crate::link::WorkerSecret;
+
+/// How long a report is tried for: by then the leases have ended by themselves.
+const TRIED_FOR: Duration = Duration::from_mins(1);
+
+/// How long one try may take.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// The pause between two rounds of tries.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What a guard needs to report the end of its worker.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Will {
+    /// Where leaders are.
+    pub ways: Vec<String>,
+    /// The cluster's token.
+    pub token: Option<String>,
+    /// The worker's secret.
+    pub secret: String,
+    /// The worker.
+    pub worker: WorkerId,
+    /// Its life.
+    pub incarnation: Incarnation,
+}
+
+impl std::fmt::Debug for Will {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Will(of {} {} to {:?})", self.worker, self.incarnation, self.ways)
+    }
+}
+
+/// Tells the leader that a worker's life is over and nothing of it is left. Returns when a leader has heard it, or when
+/// it is too late to matter.
+pub fn report_ended(will: &Will, started: &[Fence]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Without a runtime nobody is told, and the leases end by time.
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        drop(tokio::time::timeout(TRIED_FOR, report(will, started)).await);
+    });
+}
+
+async fn report(will: &Will, started: &[Fence]) {
+    let worker = WorkerSecret::parse(&will.secret).ok();
+    let client = Client::new(Arc::new(Tcp), Credentials { token: will.token.clone(), worker });
+    let report = EndedReport { incarnation: will.incarnation, started: started.to_vec() };
+    let path = format!("/workers/{}/ended", will.worker.0);
+    let ways: Vec<Place> = will.ways.iter().filter_map(|way| way.parse().ok()).collect();
+    loop {
+        for way in &ways {
+            match client.post(way, &path, &report, WITHIN).await {
+                // Whatever the leader makes of it, it has heard it.
+                Ok(_) | Err(CallError::Refused(_)) => return,
+                Err(CallError::Unreachable { .. } | CallError::NotLeader { .. }) => {}
+            }
+        }
+        sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,109 @@
+//! What the bodies and headers say, apart from the session's own messages.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::id::{Fence, Incarnation};
+
+use crate::logs::LogId;
+
+/// The version of the protocol between a worker and its leader. It grows when an older end would misunderstand a newer.
+pub const PROTOCOL: u32 = 1;
+
+/// Says which version of the protocol a request is in.
+pub const PROTOCOL_HEADER: &str = "windlass-protocol";
+
+/// Proves who a worker is.
+pub const WORKER_HEADER: &str = "windlass-worker";
+
+/// Names the address of who leads, in the answer of a controller that does not.
+pub const LEADER_HEADER: &str = "windlass-leader";
+
+/// Tells one cluster from another: made once, when its store is made.
+pub type ClusterId = String;
+
+/// What a cluster says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// Which one it is.
+    pub id: ClusterId,
+    /// The version of the windlass that answers.
+    pub version: String,
+    /// The version of the protocol that it speaks.
+    pub protocol: u32,
+    /// Where it wants to be reached.
+    pub advertise: String,
+}
+
+/// A guard's report: nothing of a worker's life is left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedReport {
+    /// Which life.
+    pub incarnation: Incarnation,
+    /// Every lease that was started and has no verdict.
+    pub started: Vec<Fence>,
+}
+
+/// A piece of an attempt's output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogChunk {
+    /// Of which attempt.
+    pub log: LogId,
+    /// Where in the log it begins.
+    pub at: u64,
+    /// The bytes.
+    #[serde(with = "serde_bytes_as_slice")]
+    pub bytes: Vec<u8>,
+}
+
+/// What became of the pieces of one request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogsTaken {
+    /// How long each log is now, in the order of the request; `None` for one that is not this worker's to write.
+    pub sizes: Vec<Option<u64>>,
+    /// How many bytes the next request may carry.
+    pub credit: usize,
+}
+
+/// Why a request was not done, as RFC 9457 has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The same for every request that fails so; stable.
+    pub code: String,
+    /// In a few words.
+    pub title: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// What exactly, why, and what to do.
+    pub detail: String,
+}
+
+/// Bytes as bytes: derived, every one of them would be a number by itself.
+mod serde_bytes_as_slice {
+    use std::fmt;
+
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        deserializer.deserialize_bytes(Bytes)
+    }
+
+    struct Bytes;
+
+    impl Visitor<'_> for Bytes {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("bytes")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A worker's way to the leader, wherever it is now.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+
+use super::client::{CallError, Client};
+use super::follow::{Place, may_follow};
+use super::wire::Cluster;
+use crate::link::{Carried, Link, LinkError};
+
+/// How long an answer that is not parked may take.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// How long an exchange may be parked: longer than a leader parks any. The session gives up sooner.
+const PARKED_WITHIN: Duration = Duration::from_mins(1);
+
+/// A worker's end of the link.
+#[derive(Debug)]
+pub struct HttpLink {
+    client: Arc<Client>,
+    given: Vec<Place>,
+    now: Mutex<Place>,
+}
+
+impl HttpLink {
+    /// A link to the leader of a cluster, some of whose controllers are at these places.
+    ///
+    /// # Panics
+    /// Without a place.
+    pub fn new(client: Arc<Client>, given: Vec<Place>) -> Self {
+        let now = Mutex::new(given.first().expect("somebody to join").clone());
+        Self { client, given, now }
+    }
+
+    /// Where it thinks that the leader is.
+    pub fn place(&self) -> Place {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Everywhere that it may be.
+    pub fn places(&self) -> &[Place] {
+        &self.given
+    }
+
+    /// Its client, for whatever else is to be told to the leader.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// Asks which cluster this is.
+    pub async fn cluster(&self) -> Result<Cluster, LinkError> {
+        let place = self.place();
+        let answered = self.client.get(&place, "/cluster", WITHIN).await;
+        self.read(&place, answered.map(|answered| answered.body))
+    }
+
+    async fn tell<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        message: &impl Serialize,
+        within: Duration,
+    ) -> Result<T, LinkError> {
+        let place = self.place();
+        let answered = self.client.post(&place, path, message, within).await;
+        self.read(&place, answered.map(|answered| answered.body))
+    }
+
+    fn read<T: DeserializeOwned>(
+        &self,
+        place: &Place,
+        answered: Result<hyper::body::Bytes, CallError>,
+    ) -> Result<T, LinkError> {
+        let body = answered.map_err(|error| self.missed(place, error))?;
+        serde_json::from_slice(&body).map_err(|error| LinkError::Unreachable {
+            place: place.to_string(),
+            reason: format!("its answer makes no sense: {error}"),
+        })
+    }
+
+    /// What a failed call means, and where to try next.
+    pub(super) fn missed(&self, place: &Place, error: CallError) -> LinkError {
+        match error {
+            CallError::NotLeader { leader, .. } => {
+                let leader = leader.and_then(|text| text.parse().ok());
+                self.turn_to(place, leader.filter(|leader| may_follow(&self.given, leader)));
+                LinkError::NotLeader(place.to_string())
+            }
+            CallError::Refused(problem) if problem.status < 500 && problem.status != 429 => {
+                LinkError::Denied { place: place.to_string(), reason: problem.detail }
+            }
+            CallError::Unreachable { reason, .. } => self.unreachable(place, reason),
+            CallError::Refused(problem) => self.unreachable(place, problem.detail),
+        }
+    }
+
+    fn unreachable(&self, place: &Place, reason: String) -> LinkError {
+        self.turn_to(place, None);
+        LinkError::Unreachable { place: place.to_string(), reason }
+    }
+
+    /// Goes where it was sent, or else to the next place that it was given. Of several calls that fail together, one
+    /// turns.
+    fn turn_to(&self, from: &Place, leader: Option<Place>) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if *now != *from {
+            return;
+        }
+        let next = self.given.iter().position(|place| place == from).map_or(0, |at| at + 1);
+        *now = leader.unwrap_or_else(|| self.given[next % self.given.len()].clone());
+    }
+}
+
+impl Link for HttpLink {
+    fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
+        Box::pin(async move {
+            let path = format!("/workers/{}/join", register.worker.0);
+            self.tell(&path, &register, WITHIN).await
+        })
+    }
+
+    fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
+        Box::pin(async move {
+            let path = format!("/workers/{}/exchange", exchange.worker.0);
+            self.tell(&path, &exchange, PARKED_WITHIN).await
+        })
+    }
+}
