@@ -176,6 +176,9 @@ impl Placement {
         if self.pin == Pin::Leader && !worker.leads {
             return Some("is not the leader's own worker".to_owned());
         }
+        if self.pin != Pin::Leader && worker.labels.has(Labels::PINNED_ONLY) {
+            return Some("runs only steps that are pinned to the leader".to_owned());
+        }
         if !self.allow.is_empty() && !named(&self.allow) {
             return Some("is not among the allowed nodes".to_owned());
         }

@@ -11,6 +11,9 @@ use super::amount::amount;
 pub struct Labels(Vec<Box<str>>);
 
 impl Labels {
+    /// The one label with a meaning of its own: who advertises it runs nothing but steps that are pinned to the leader.
+    pub const PINNED_ONLY: &str = "pinned-only";
+
     /// Labels from any list of words; sorted, in lower case, each once.
     pub fn new<I: IntoIterator<Item = S>, S: AsRef<str>>(words: I) -> Self {
         let mut list: Vec<Box<str>> =

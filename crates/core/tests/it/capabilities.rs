@@ -229,6 +229,37 @@ fn a_pinned_step_waits_while_the_leading_node_has_no_worker() {
 }
 
 #[test]
+fn a_worker_for_pinned_steps_only_runs_nothing_else() {
+    let mut crew = Crew::new().leader("boss", 2, ["linux", "pinned-only"]);
+    crew.submit("ship", |plan| {
+        plan.step("sign", pinned(), []);
+        plan.step("test", StepSpec::requiring(["linux"]), []);
+    });
+    crew.pass(Span::secs(10));
+    assert_eq!(crew.running("boss"), ["sign"], "a slot is free, and stays so");
+    assert_eq!(
+        no_worker(crew.why("test")),
+        "linux: boss runs only steps that are pinned to the leader"
+    );
+    crew.join("alpha", 1, ["linux"]);
+    assert_eq!(crew.running("alpha"), ["test"]);
+}
+
+#[test]
+fn a_worker_for_pinned_steps_only_is_idle_when_another_node_leads() {
+    let mut crew = Crew::new().leader("boss", 1, ["pinned-only"]).worker("alpha", 1, []);
+    crew.take_over_at(Some("alpha"), TTL);
+    crew.submit("ship", |plan| {
+        plan.step("sign", pinned(), []);
+        plan.plain("lint", []);
+    });
+    crew.pass(Span::secs(10));
+    assert!(crew.running("boss").is_empty());
+    crew.succeed(["sign", "lint"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
 fn a_worker_runs_at_most_so_many_cells_of_a_step_as_it_says() {
     let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []);
     let gentle = |_: &str| StepSpec { per_worker: Some(2), ..StepSpec::default() };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::engine::{CancelLevel, RunOptions};
 use windlass_core::plan::Plan;
+use windlass_core::requirement::Labels;
 
 use super::clock::Clock;
 use super::plans::{self, StepFacts};
@@ -191,12 +192,18 @@ fn workers(rng: &mut Rng, leaders: usize, crowd: bool) -> Vec<WorkerSketch> {
     let homes: Vec<Option<usize>> = own.chain((0..others).map(|_| None)).collect();
     let sketch = |own_of: Option<usize>, rng: &mut Rng| WorkerSketch {
         clock: clock(rng),
-        labels: plans::LABELS.iter().copied().filter(|_| rng.chance(550)).collect(),
+        labels: labels(rng, own_of.is_some()),
         slots: u32::try_from(rng.range(1, 3)).expect("a few slots"),
         own_of,
         joins_at: if rng.chance(700) { rng.below(1_000) } else { rng.below(20_000) },
     };
     homes.into_iter().map(|own_of| sketch(own_of, rng)).collect()
+}
+
+/// What a worker advertises. Some leaders' own workers run nothing but what is pinned to them.
+fn labels(rng: &mut Rng, own: bool) -> Vec<&'static str> {
+    let reserved = (own && rng.chance(200)).then_some(Labels::PINNED_ONLY);
+    plans::LABELS.into_iter().filter(|_| rng.chance(550)).chain(reserved).collect()
 }
 
 fn faults(

@@ -74,6 +74,10 @@ impl Witness {
         must(spec.placement.accepts(facts), "I7 placement", || {
             format!("{fence} does not fit {worker}")
         })?;
+        let reserved = book.labels.iter().any(|label| label == "pinned-only");
+        must(!reserved || spec.placement.pin == Pin::Leader, "I7 placement", || {
+            format!("{fence} is not pinned, and {worker} runs nothing else")
+        })?;
         let mine = self
             .live
             .iter()
