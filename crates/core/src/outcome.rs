@@ -105,6 +105,7 @@ impl Outcome {
 
 /// Where a step stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// For needs, or for the end of a back-off.
     Waiting,
@@ -196,6 +197,7 @@ impl fmt::Display for StepStatus {
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Steps are being run.
     Running,

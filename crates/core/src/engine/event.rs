@@ -294,6 +294,7 @@ pub enum CancelLevel {
 
 /// Why a run was told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CancelReason {
     /// Somebody asked for it.
     Asked,

@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use super::event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, RunOptions, Settled, Unplaceable,
 };
-use super::report::stop_word;
 use super::utc::Utc;
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::outcome::{Outcome, Output};
@@ -145,7 +144,7 @@ impl Event {
             Self::RunCancelled { level, reason, .. } => cancelled(*level, *reason),
             Self::RunEnded { status, .. } => json!({ "status": status.to_string() }),
             Self::Granted { seq, .. } => json!({ "seq": seq.0 }),
-            Self::StopOrdered { why, .. } => json!({ "why": stop_word(*why) }),
+            Self::StopOrdered { why, .. } => json!({ "why": why.word() }),
             Self::Ended { outcome, next, ended, .. } => ending(outcome, *next, *ended),
             Self::StepSettled { settled, .. } => settlement(settled),
             Self::LateOutcome { outcome, .. } => Value::Object(outcome_of(outcome)),

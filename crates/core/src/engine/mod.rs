@@ -60,8 +60,8 @@ pub use event_json::json_list;
 pub use invariants::Violation;
 pub use lane::AGING;
 pub use report::{
-    LeaderReport, LeaseReport, LockReport, RunReport, StatusCounts, StepReport, StopReport,
-    WorkerReport,
+    LeaderReport, LeaseReport, LockHolder, LockReport, RunReport, StatusCounts, StepReport,
+    StopReport, WorkerReport,
 };
 pub use request::{Answer, Decision, Denial, Request, Submit, Warning};
 pub use state::{Counts, Engine};

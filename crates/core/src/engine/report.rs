@@ -1,11 +1,17 @@
 //! Reports: the durable state as plain values, for tables, the API and the command line.
 //!
 //! They borrow from the engine and copy nothing that grows with a run. Only what follows from the journal is in them, so
-//! an engine that stands by reports what the leader's does, in the same order.
+//! an engine that stands by reports what the leader's does, in the same order. What is read back from JSON owns what it
+//! holds.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::lease::Lease;
+use super::lock::Lock;
 use super::run::{Run, StepState};
 use super::state::Engine;
 use super::worker::WorkerStatus;
@@ -17,7 +23,7 @@ use crate::session::{StopHow, StopReason};
 use crate::time::{Span, Time};
 
 /// Who leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaderReport {
     /// Its term.
     pub term: Term,
@@ -30,18 +36,18 @@ pub struct LeaderReport {
 }
 
 /// A worker that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerReport<'a> {
     /// Its number.
     pub id: WorkerId,
     /// Its name.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// Which life of it.
     pub incarnation: Incarnation,
     /// Where it stands.
     pub status: WorkerStatus,
     /// What it advertises.
-    pub labels: &'a Labels,
+    pub labels: Cow<'a, Labels>,
     /// Steps at a time.
     pub slots: u32,
     /// Leases that it holds, those ahead of its slots too.
@@ -51,7 +57,7 @@ pub struct WorkerReport<'a> {
 }
 
 /// An open lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseReport<'a> {
     /// Its number.
     pub fence: Fence,
@@ -60,7 +66,7 @@ pub struct LeaseReport<'a> {
     /// Which step.
     pub step: StepIx,
     /// The step's name.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// The how-manieth attempt, from 1.
     pub attempt: u16,
     /// The how-manieth hand-out of it, from 1.
@@ -74,30 +80,59 @@ pub struct LeaseReport<'a> {
     /// Whether it was told to stop.
     pub stop: Option<StopReport>,
     /// Locks that it holds.
-    pub locks: Vec<&'a str>,
+    pub locks: Vec<Cow<'a, str>>,
 }
 
-/// An order to stop a lease's step, in words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An order to stop a lease's step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReport {
-    /// `term` or `kill`.
-    pub how: &'static str,
-    /// `run_cancelled`, `fail_fast`, `superseded`, `overdue` or `stale`.
-    pub why: &'static str,
+    /// How.
+    pub how: StopHow,
+    /// Why.
+    pub why: StopReason,
 }
 
 /// A lock that some active run names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockReport<'a> {
     /// Its name.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// How many leases may hold it.
     pub slots: u32,
-    /// Which do, in the order in which they took it.
-    pub holders: &'a [Fence],
+    /// Who does, in the order in which they took it.
+    pub holders: Vec<LockHolder<'a>>,
+    /// How many ready steps want it, those that could have it at once too.
+    pub waiting: usize,
 }
 
-/// A run that is not sealed.
+/// Who holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockHolder<'a> {
+    /// Of which run.
+    pub run: RunId,
+    /// Which step.
+    pub step: StepIx,
+    /// The step's name.
+    pub name: Cow<'a, str>,
+    /// The name of the worker that has it.
+    pub worker: Cow<'a, str>,
+    /// The lease that holds it.
+    pub fence: Fence,
+    /// When the lease was granted, or last confirmed by a new leader.
+    pub since: Time,
+}
+
+impl LockHolder<'_> {
+    /// The same, apart from the engine.
+    #[must_use]
+    pub fn into_owned(self) -> LockHolder<'static> {
+        let Self { run, step, name, worker, fence, since } = self;
+        let (name, worker) = (name.into_owned().into(), worker.into_owned().into());
+        LockHolder { run, step, name, worker, fence, since }
+    }
+}
+
+/// A run that is not sealed. Not read back from JSON: its plan and its steps are not in there.
 #[derive(Clone, Copy, Debug)]
 pub struct RunReport<'a> {
     /// Its id.
@@ -112,7 +147,7 @@ pub struct RunReport<'a> {
 }
 
 /// A node of a run: a step, or the join of a matrix.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepReport<'a> {
     /// Its index.
     pub step: StepIx,
@@ -127,7 +162,10 @@ pub struct StepReport<'a> {
     pub fence: Option<Fence>,
     /// The step at the root of a failed need.
     pub cause: Option<StepIx>,
-    plan: &'a Plan,
+    /// Its name.
+    pub name: Cow<'a, str>,
+    /// Whether it joins the cells of a matrix, and is no step.
+    pub is_join: bool,
 }
 
 /// How many steps stand where.
@@ -145,10 +183,10 @@ impl Engine {
     pub fn workers(&self) -> impl Iterator<Item = WorkerReport<'_>> {
         self.worker_ids.values().map(|worker| &self.workers[*worker]).map(|worker| WorkerReport {
             id: worker.id,
-            name: &worker.name,
+            name: (&*worker.name).into(),
             incarnation: worker.incarnation,
             status: worker.status,
-            labels: &worker.labels,
+            labels: Cow::Borrowed(&worker.labels),
             slots: worker.slots,
             leases: worker.open(),
             since: worker.since,
@@ -169,11 +207,45 @@ impl Engine {
 
     /// Every lock that an active run names, by name.
     pub fn locks(&self) -> impl Iterator<Item = LockReport<'_>> {
-        self.board.lock_ids.values().map(|lock| &self.board.locks[*lock]).map(|lock| LockReport {
-            name: &lock.name,
-            slots: lock.slots(),
-            holders: &lock.holders,
+        let holders: BTreeMap<Fence, &Lease> = self.lock_leases().collect();
+        self.board.lock_ids.values().map(|lock| &self.board.locks[*lock]).map(move |lock| {
+            let held = lock.holders.iter().filter_map(|fence| holders.get(fence));
+            LockReport {
+                name: (&*lock.name).into(),
+                slots: lock.slots(),
+                holders: held.map(|lease| self.lock_holder(lease)).collect(),
+                waiting: lock.lanes.iter().map(|lane| self.board.lanes[*lane].len()).sum(),
+            }
         })
+    }
+
+    /// Who holds a lock, in the order in which they took it.
+    pub(super) fn lock_holders<'a>(&'a self, lock: &Lock) -> Vec<LockHolder<'a>> {
+        let held = self.lock_leases().filter(|(fence, _)| lock.holders.contains(fence));
+        let held: BTreeMap<Fence, &Lease> = held.collect();
+        lock.holders
+            .iter()
+            .filter_map(|fence| held.get(fence))
+            .map(|it| self.lock_holder(it))
+            .collect()
+    }
+
+    /// Leases that took locks.
+    fn lock_leases(&self) -> impl Iterator<Item = (Fence, &Lease)> {
+        let leases = self.leases.iter().map(|(_, lease)| lease);
+        leases.filter(|lease| lease.locks.is_some()).map(|lease| (lease.fence, lease))
+    }
+
+    fn lock_holder(&self, lease: &Lease) -> LockHolder<'_> {
+        let run = &self.runs[lease.run];
+        LockHolder {
+            run: run.id,
+            step: lease.step,
+            name: run.plan.name(lease.step).into(),
+            worker: (&*self.workers[lease.worker].name).into(),
+            fence: lease.fence,
+            since: lease.since,
+        }
     }
 
     /// Every run that is not sealed, by id, which is by age.
@@ -201,14 +273,14 @@ impl Engine {
             fence: lease.fence,
             run: run.id,
             step: lease.step,
-            name: run.plan.name(lease.step),
+            name: run.plan.name(lease.step).into(),
             attempt: lease.attempt,
             delivery: lease.delivery,
             worker: self.workers[lease.worker].id,
             granted_at: lease.since,
             started_at: lease.started_at,
-            stop: lease.stop.map(|(how, why)| StopReport::new(how, why)),
-            locks: held.map(|lock| &*lock.name).collect(),
+            stop: lease.stop.map(|(how, why)| StopReport { how, why }),
+            locks: held.map(|lock| (&*lock.name).into()).collect(),
         }
     }
 }
@@ -222,7 +294,7 @@ impl<'a> RunReport<'a> {
     /// How many steps stand where. Looks at each of them.
     pub fn counts(&self) -> StatusCounts {
         let mut counts = StatusCounts::default();
-        for step in self.steps(StepIx(0)).filter(|step| !step.is_join()) {
+        for step in self.steps(StepIx(0)).filter(|step| !step.is_join) {
             counts.add(step.status);
         }
         counts
@@ -240,20 +312,9 @@ impl<'a> RunReport<'a> {
             delivery: state.delivery,
             fence: (state.fence != Fence::default()).then_some(state.fence),
             cause: state.cause(),
-            plan,
+            name: plan.name(StepIx(at)).into(),
+            is_join: plan.is_join(StepIx(at)),
         })
-    }
-}
-
-impl<'a> StepReport<'a> {
-    /// Its name.
-    pub fn name(&self) -> &'a str {
-        self.plan.name(self.step)
-    }
-
-    /// Whether it joins the cells of a matrix, and is no step.
-    pub fn is_join(&self) -> bool {
-        self.plan.is_join(self.step)
     }
 }
 
@@ -279,24 +340,37 @@ impl StatusCounts {
     }
 }
 
-impl StopReport {
-    const fn new(how: StopHow, why: StopReason) -> Self {
-        let how = match how {
-            StopHow::Term => "term",
-            StopHow::Kill => "kill",
-        };
-        Self { how, why: stop_word(why) }
+/// A word for each status with its number; zeros are left out.
+impl Serialize for StatusCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().filter(|(_, count)| *count > 0))
     }
 }
 
-/// The word for a reason in JSON and SQL.
-pub(super) const fn stop_word(why: StopReason) -> &'static str {
-    match why {
-        StopReason::RunCancelled => "run_cancelled",
-        StopReason::FailFast => "fail_fast",
-        StopReason::Superseded => "superseded",
-        StopReason::Overdue => "overdue",
-        StopReason::Stale => "stale",
+impl<'de> Deserialize<'de> for StatusCounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Self::default();
+        for (status, count) in BTreeMap::<StepStatus, u32>::deserialize(deserializer)? {
+            counts.0[status as usize] = count;
+        }
+        Ok(counts)
+    }
+}
+
+/// What a list of runs tells. Looks at each step.
+impl Serialize for RunReport<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            id: RunId,
+            pipeline: &'a str,
+            status: RunStatus,
+            submitted_at: Time,
+            counts: StatusCounts,
+        }
+        let Self { id, status, submitted_at, .. } = *self;
+        let (pipeline, counts) = (self.pipeline(), self.counts());
+        Told { id, pipeline, status, submitted_at, counts }.serialize(serializer)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Why a step stands where it stands, as data.
 
+use serde::{Deserialize, Serialize};
+
 use super::event::CancelReason;
+use super::report::LockHolder;
 use super::state::Engine;
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::outcome::StepStatus;
@@ -9,7 +12,8 @@ use crate::session::StopReason;
 use crate::time::Time;
 
 /// The whole reason, as far as the engine knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// It waits for these needs.
     Needs {
@@ -67,20 +71,20 @@ pub enum Why {
 }
 
 /// A lock that keeps a step waiting.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockWait {
     /// Its name.
     pub lock: Box<str>,
     /// Its slots.
     pub slots: u32,
     /// Who holds it.
-    pub holders: Vec<(RunId, StepIx, Fence)>,
+    pub holders: Vec<LockHolder<'static>>,
     /// Whether a free slot is kept for a step that was passed over.
     pub reserved: bool,
 }
 
 /// Why one worker does not run a step now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elimination {
     /// Its name.
     pub worker: Box<str>,
@@ -164,14 +168,9 @@ impl Engine {
             lock: lock.name.clone(),
             slots: lock.slots(),
             reserved: lock.free() > 0,
-            holders: lock.holders.iter().filter_map(|fence| self.holder(*fence)).collect(),
+            holders: self.lock_holders(lock).into_iter().map(LockHolder::into_owned).collect(),
         };
         busy.map(wait).collect()
-    }
-
-    fn holder(&self, fence: Fence) -> Option<(RunId, StepIx, Fence)> {
-        let (_, lease) = self.leases.iter().find(|(_, lease)| lease.fence == fence)?;
-        Some((self.runs[lease.run].id, lease.step, fence))
     }
 
     fn eliminations(&self, placement: &Placement) -> Vec<Elimination> {

@@ -13,6 +13,7 @@ use crate::time::{Span, Time};
 
 /// Where a worker stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WorkerStatus {
     /// It is heard and gets leases.
     Online,

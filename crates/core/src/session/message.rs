@@ -151,6 +151,7 @@ pub enum Verdict {
 
 /// How a step is to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopHow {
     /// Politely, then by force after its grace.
     Term,
@@ -160,6 +161,7 @@ pub enum StopHow {
 
 /// Why a step is to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// Its run was cancelled.
     RunCancelled,
@@ -171,6 +173,29 @@ pub enum StopReason {
     Overdue,
     /// Its lease has ended; somebody else may have the step.
     Stale,
+}
+
+impl StopHow {
+    /// Its word in JSON and SQL.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Term => "term",
+            Self::Kill => "kill",
+        }
+    }
+}
+
+impl StopReason {
+    /// Its word in JSON and SQL.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::RunCancelled => "run_cancelled",
+            Self::FailFast => "fail_fast",
+            Self::Superseded => "superseded",
+            Self::Overdue => "overdue",
+            Self::Stale => "stale",
+        }
+    }
 }
 
 impl fmt::Display for StopReason {

@@ -15,7 +15,6 @@ use super::step::{Step, Try};
 use super::summary_type::Summary;
 use crate::engine::{CancelLevel, CancelReason, Utc};
 use crate::outcome::Output;
-use crate::session::StopReason;
 use crate::time::Time;
 
 impl Summary {
@@ -105,7 +104,7 @@ fn try_json(one: &Try<'_>, now: Time) -> Value {
         object["exit_code"] = code.into();
     }
     if let Some(why) = one.stop {
-        object["stopped"] = stop_word(why).into();
+        object["stopped"] = why.word().into();
     }
     object
 }
@@ -140,15 +139,5 @@ const fn reason_word(reason: CancelReason) -> &'static str {
         CancelReason::Asked => "asked",
         CancelReason::Deadline => "deadline",
         CancelReason::Defect => "defect",
-    }
-}
-
-const fn stop_word(why: StopReason) -> &'static str {
-    match why {
-        StopReason::RunCancelled => "run_cancelled",
-        StopReason::FailFast => "fail_fast",
-        StopReason::Superseded => "superseded",
-        StopReason::Overdue => "overdue",
-        StopReason::Stale => "stale",
     }
 }

@@ -1,6 +1,8 @@
 //! Locks: so many at a time, all or none, and freed only when the holder is done.
 
-use windlass_core::engine::{Answer, CancelLevel, Denial, LockWait, Request, Warning, Why};
+use windlass_core::engine::{
+    Answer, CancelLevel, Denial, LockHolder, LockWait, Request, Warning, Why,
+};
 use windlass_core::id::Fence;
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
@@ -31,12 +33,9 @@ fn a_lock_lets_one_step_at_a_time_run_on_all_workers_together() {
     lock db 1 of 1 f1
     ");
     let (run, a) = crew.find("a");
-    let held = LockWait {
-        lock: "db".into(),
-        slots: 1,
-        holders: vec![(run, a, Fence(1))],
-        reserved: false,
-    };
+    let (name, worker) = ("a".into(), "alpha".into());
+    let holder = LockHolder { run, step: a, name, worker, fence: Fence(1), since: crew.now };
+    let held = LockWait { lock: "db".into(), slots: 1, holders: vec![holder], reserved: false };
     assert_eq!(crew.why("b"), Why::Locks { waiting: vec![held] });
     for step in ["a", "b", "c"] {
         assert_eq!(crew.engine.counts().leases, 1);

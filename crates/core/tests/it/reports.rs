@@ -1,5 +1,9 @@
 //! Reports: what tables, API and command line are told of the state.
 
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use windlass_core::engine::{Answer, CancelLevel, Engine, Event, Request, StepReport};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output, StepStatus};
@@ -24,9 +28,9 @@ fn reports(engine: &Engine) -> String {
 }
 
 fn step_line(report: &StepReport<'_>) -> String {
-    let StepReport { step, status, attempt, delivery, fence, cause, .. } = report;
-    let join = if report.is_join() { " (join)" } else { "" };
-    let (name, tried) = (report.name(), (attempt, delivery));
+    let StepReport { step, status, attempt, delivery, fence, cause, name, is_join } = report;
+    let join = if *is_join { " (join)" } else { "" };
+    let tried = (attempt, delivery);
     format!("  {step} {name}{join} {status} {tried:?} {fence:?} {cause:?}")
 }
 
@@ -44,9 +48,9 @@ fn reports_tell_who_does_what() {
     insta::assert_snapshot!(reports(&crew.engine), @r#"
     LeaderReport { term: t1, since: Time(1200.000), ttl: 15s, own: Some(w100) }
     WorkerReport { id: w1, name: "alpha", incarnation: i1, status: Online, labels: Labels(["linux"]), slots: 2, leases: 2, since: Time(1200.000) }
-    LeaseReport { fence: f2, run: run 1, step: #2, name: "test[a]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1200.000)), stop: Some(StopReport { how: "term", why: "fail_fast" }), locks: [] }
-    LeaseReport { fence: f3, run: run 1, step: #3, name: "test[b]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1201.000)), stop: Some(StopReport { how: "term", why: "fail_fast" }), locks: [] }
-    LockReport { name: "prod", slots: 1, holders: [] }
+    LeaseReport { fence: f2, run: run 1, step: #2, name: "test[a]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1200.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
+    LeaseReport { fence: f3, run: run 1, step: #3, name: "test[b]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1201.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
+    LockReport { name: "prod", slots: 1, holders: [], waiting: 0 }
     1 ship running [(Running, 2), (Failed, 1), (Cancelled, 1), (Blocked, 1)]
       #0 lint failed (1, 1) Some(f1) None
       #1 deploy cancelled (1, 0) None Some(#0)
@@ -74,12 +78,70 @@ fn steps_are_read_page_by_page_and_counted_as_they_stand() {
     let mut crew = Crew::new();
     crew.submit("ship", |plan| plan.chain("step", 5));
     let run = crew.engine.run(crew.run_id("ship")).unwrap();
-    let names: Vec<_> = run.steps(StepIx(3)).map(|step| step.name()).collect();
+    let names: Vec<_> = run.steps(StepIx(3)).map(|step| step.name).collect();
     assert_eq!(names, ["step3", "step4"]);
     assert_eq!(run.steps(StepIx(9)).count(), 0, "behind the last there is none");
     assert_eq!(run.counts().of(StepStatus::Waiting), 4);
     assert_eq!(run.counts().of(StepStatus::Ready), 1);
     assert!(crew.engine.run(RunId(99)).is_none());
+}
+
+#[test]
+fn a_lock_names_who_holds_it_and_how_many_wait() {
+    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    crew.submit("ship", |plan| {
+        plan.lock_slots("farm", 2);
+        plan.matrix("soak", ["1", "2", "3", "4"], |_| StepSpec::locking(["farm"]));
+    });
+    crew.pass(Span::secs(1));
+    crew.submit("next", |plan| {
+        plan.lock_slots("farm", 2);
+        plan.step("deploy", StepSpec::locking(["farm"]), []);
+    });
+    insta::assert_snapshot!(json(&crew.engine.locks().collect::<Vec<_>>()), @r#"
+    [{"name":"farm","slots":2,"holders":[{"run":1,"step":0,"name":"soak[1]","worker":"alpha","fence":1,"since":1200000},{"run":1,"step":1,"name":"soak[2]","worker":"beta","fence":2,"since":1200000}],"waiting":3}]
+    "#);
+}
+
+/// What is read back is what was told.
+fn json<T: Serialize + DeserializeOwned + PartialEq + Debug>(told: &T) -> String {
+    let text = serde_json::to_string(told).expect("a report has a JSON form");
+    let read: T = serde_json::from_str(&text).expect("and is read back");
+    assert_eq!(read, *told);
+    text
+}
+
+#[test]
+fn reports_and_reasons_travel_as_json() {
+    let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
+    crew.submit("ship", |plan| {
+        plan.step("migrate", StepSpec::locking(["db"]), []);
+        plan.step("deploy", StepSpec::locking(["db"]), []);
+        plan.step("train", StepSpec::requiring(["gpu"]), []);
+        plan.plain("tell", ["deploy"]);
+    });
+    let run = crew.engine.run(crew.run_id("ship")).unwrap();
+    let mut lines = vec![json(&crew.engine.leader()), json(&run.counts())];
+    lines.extend(crew.engine.workers().map(|it| json(&it)));
+    lines.extend(crew.engine.leases().map(|it| json(&it)));
+    lines.extend(run.steps(StepIx(0)).map(|it| json(&it)));
+    lines.extend(["migrate", "deploy", "train", "tell"].map(|step| json(&crew.why(step))));
+    lines.push(serde_json::to_string(&run).unwrap());
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"term":1,"since":1200000,"ttl":15000,"own":100}
+    {"waiting":1,"ready":2,"running":1}
+    {"id":1,"name":"alpha","incarnation":1,"status":"online","labels":["linux"],"slots":1,"leases":1,"since":1200000}
+    {"fence":1,"run":1,"step":1,"name":"deploy","attempt":1,"delivery":1,"worker":1,"granted_at":1200000,"started_at":1200000,"stop":null,"locks":["db"]}
+    {"step":0,"status":"ready","attempt":1,"delivery":0,"fence":null,"cause":null,"name":"migrate","is_join":false}
+    {"step":1,"status":"running","attempt":1,"delivery":1,"fence":1,"cause":null,"name":"deploy","is_join":false}
+    {"step":2,"status":"ready","attempt":1,"delivery":0,"fence":null,"cause":null,"name":"train","is_join":false}
+    {"step":3,"status":"waiting","attempt":1,"delivery":0,"fence":null,"cause":null,"name":"tell","is_join":false}
+    {"locks":{"waiting":[{"lock":"db","slots":1,"holders":[{"run":1,"step":1,"name":"deploy","worker":"alpha","fence":1,"since":1200000}],"reserved":false}]}}
+    {"held":{"worker":1,"fence":1,"started_at":1200000,"stop":null}}
+    {"no_worker":{"placement":"gpu","fails_at":1500000,"workers":[{"worker":"alpha","reason":"lacks gpu"}]}}
+    {"needs":{"waiting":[[1,"running"]]}}
+    {"id":1,"pipeline":"ship","status":"running","submitted_at":1200000,"counts":{"waiting":1,"ready":2,"running":1}}
+    "#);
 }
 
 #[test]
@@ -100,7 +162,7 @@ fn an_order_to_stop_is_reported_in_words() {
     let run = crew.run_id("ship");
     crew.ask(Request::Cancel { run, level: CancelLevel::Kill });
     let stop = crew.engine.leases().next().unwrap().stop.unwrap();
-    assert_eq!((stop.how, stop.why), ("kill", "run_cancelled"));
+    assert_eq!((stop.how.word(), stop.why.word()), ("kill", "run_cancelled"));
 }
 
 #[test]

@@ -181,7 +181,7 @@ impl Records {
             Event::RunSubmitted { run, .. } => {
                 let Some(mut summary) = Summary::from_submitted(at, event) else { return };
                 for worker in self.engine.workers() {
-                    summary.know_worker(worker.id, worker.name, Some(worker.labels));
+                    summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
                 }
                 summary.know_leader(self.engine.term(), None);
                 self.open.insert(*run, summary);

@@ -61,8 +61,8 @@ pub fn why_phrase(why: &Why, summary: &Summary, now: Time) -> String {
         Why::Settling => "about to end".to_owned(),
         Why::Locks { waiting } => {
             let lock = |wait: &windlass_core::engine::LockWait| {
-                let holders = wait.holders.iter().map(|(run, step, _)| {
-                    if *run == summary.run() { name(*step) } else { format!("run {run}") }
+                let holders = wait.holders.iter().map(|it| {
+                    if it.run == summary.run() { name(it.step) } else { format!("run {}", it.run) }
                 });
                 let holders = listed(holders.collect());
                 if holders.is_empty() {

@@ -200,7 +200,7 @@ fn know(summary: &mut Summary, station: &Station) {
     station.handle().views().look(|view| {
         summary.know_leader(view.engine.term(), None);
         for worker in view.engine.workers() {
-            summary.know_worker(worker.id, worker.name, Some(worker.labels));
+            summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
         }
     });
 }

@@ -186,7 +186,7 @@ impl RunSeen {
             if before.is_none() {
                 self.steps.push(now);
             }
-            if !step.is_join() {
+            if !step.is_join {
                 self.count(before, now);
                 rows.push(step_row(&step));
             }
@@ -242,14 +242,14 @@ fn same(row: &WorkerRow, report: &WorkerReport<'_>) -> bool {
         && **name == *report.name
         && *incarnation == report.incarnation
         && *status == report.status
-        && labels == report.labels
+        && *labels == *report.labels
         && (*slots, *leases, *since) == (report.slots, report.leases, report.since)
 }
 
 fn worker_row(report: &WorkerReport<'_>) -> WorkerRow {
-    let WorkerReport { id, name, incarnation, status, labels, slots, leases, since } = *report;
-    let labels = labels.clone();
-    WorkerRow { id, name: name.into(), incarnation, status, labels, slots, leases, since }
+    let WorkerReport { id, incarnation, status, slots, leases, since, .. } = *report;
+    let (name, labels) = ((*report.name).into(), (*report.labels).clone());
+    WorkerRow { id, name, incarnation, status, labels, slots, leases, since }
 }
 
 fn lease_row(report: &LeaseReport<'_>) -> LeaseRow {
@@ -263,7 +263,7 @@ fn lease_row(report: &LeaseReport<'_>) -> LeaseRow {
         granted_at: report.granted_at,
         started_at: report.started_at,
         stop: report.stop,
-        locks: report.locks.iter().map(|lock| (*lock).into()).collect(),
+        locks: report.locks.iter().map(|lock| (**lock).into()).collect(),
     }
 }
 

@@ -117,7 +117,7 @@ impl Upkeep {
         let Self { handle, histories, .. } = self;
         handle.views().look(|view| {
             for worker in view.engine.workers() {
-                histories.know_worker(worker.id, worker.name);
+                histories.know_worker(worker.id, &worker.name);
             }
         });
     }

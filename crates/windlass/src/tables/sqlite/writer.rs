@@ -158,8 +158,8 @@ fn put_leases(transaction: &Transaction<'_>, rows: &[LeaseRow]) -> rusqlite::Res
             row.worker.to_string(),
             text(row.granted_at),
             row.started_at.map(text),
-            row.stop.map(|stop| stop.how),
-            row.stop.map(|stop| stop.why),
+            row.stop.map(|stop| stop.how.word()),
+            row.stop.map(|stop| stop.why.word()),
             json_list(row.locks.iter().map(|lock| &**lock)),
         ])?;
     }

@@ -1,6 +1,6 @@
 //! A run that has ended, and a moment of one that has not.
 
-use windlass_core::engine::{LockWait, Why};
+use windlass_core::engine::{LockHolder, LockWait, Why};
 use windlass_core::id::{Fence, RunId, Term};
 use windlass_core::outcome::StepStatus;
 use windlass_core::time::Span;
@@ -150,10 +150,18 @@ fn a_moment_tells_what_runs_and_what_waits_for_what() {
     let now = START + Span::secs(4);
     let own = moment(screen.look(), screen.summary(), now, &[]).join("\n");
     let step = |name| film.step(name);
+    let holder = |run, fence| LockHolder {
+        run,
+        step: step("docs"),
+        name: "docs".into(),
+        worker: "alpha".into(),
+        fence,
+        since: START,
+    };
     let lock = LockWait {
         lock: "device-farm".into(),
         slots: 1,
-        holders: vec![(RUN, step("docs"), Fence(3)), (RunId(77), step("docs"), Fence(9))],
+        holders: vec![holder(RUN, Fence(3)), holder(RunId(77), Fence(9))],
         reserved: false,
     };
     let waits = [
