@@ -5,8 +5,8 @@ use std::str::FromStr;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    cancel, completions, doctor, expand, explain, graph, init, logs, plan, rerun, run, runs,
-    schema, show, validate, watch, why,
+    cancel, completions, dev, doctor, expand, explain, graph, init, logs, plan, rerun, run, runs,
+    schema, serve, show, validate, watch, why, worker,
 };
 use super::help;
 
@@ -43,6 +43,9 @@ pub(super) enum Command {
     Validate(validate::Args),
     Expand(expand::Args),
     Schema(schema::Args),
+    Dev(dev::Args),
+    Serve(serve::Args),
+    Worker(worker::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }

@@ -44,6 +44,9 @@ fn answer(command: Command) -> u8 {
         Command::Validate(args) => commands::validate::run(&args, &context),
         Command::Expand(args) => commands::expand::run(&args, &context),
         Command::Schema(args) => commands::schema::run(&args, &context),
+        Command::Dev(args) => commands::dev::run(&args, &context),
+        Command::Serve(args) => commands::serve::run(&args, &context),
+        Command::Worker(args) => commands::worker::run(&args, &context),
         Command::Doctor(args) => commands::doctor::run(&args, &context),
         Command::Completions(args) => commands::completions::run(&args, &context),
     };

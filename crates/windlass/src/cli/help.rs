@@ -23,7 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
     ("Write a pipeline", &["init", "validate", "expand", "schema"]),
     ("This machine", &["doctor", "completions"]),
-    ("Serve", &[]),
+    ("Serve", &["serve", "worker", "dev"]),
 ];
 
 /// The command line with its grouped help.

@@ -18,5 +18,6 @@ mod project;
 mod reading;
 mod render;
 mod running;
+mod serving;
 
 pub use dispatch::run;

@@ -9,6 +9,7 @@
 //! one fate: a closed lid or Ctrl-Z ends no lease.
 
 mod clock;
+mod cluster;
 mod records;
 #[cfg(unix)]
 mod socket;
@@ -17,9 +18,10 @@ mod stores;
 mod tee;
 
 pub use clock::system_now;
+pub use cluster::cluster_id;
 pub use records::{FindError, Records};
 #[cfg(unix)]
 pub use socket::{Socket, SocketError, cancel, is_led};
-pub use station::{Crew, Station, StationError};
+pub use station::{Crew, Office, Station, StationError};
 pub use stores::Stores;
 pub use tee::{Printed, Tee};

@@ -15,7 +15,7 @@ use windlass_core::time::Span;
 use super::clock::system_now;
 use super::stores::Stores;
 use crate::controller::{
-    Handle, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep, View,
+    Handle, Histories, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep, View,
 };
 use crate::journal::Candidate;
 use crate::shutdown::{Shutdown, ShutdownSender};
@@ -34,6 +34,24 @@ const TTL: Span = Span::secs(15);
 /// How long a station must have been there before its tables are kept: they take a fifth of a core from short steps, and
 /// nobody queries a run that is over before the query is typed.
 const TABLES_AFTER: Duration = Duration::from_secs(10);
+
+/// How a station leads.
+#[derive(Clone, Debug)]
+pub struct Office {
+    /// Who it is, for those who ask who leads.
+    pub name: String,
+    /// Where others reach it, if they can.
+    pub address: Option<String>,
+    /// How long the leases of workers apart last.
+    pub ttl: Span,
+}
+
+impl Office {
+    /// That of a node whose store nobody else can lead, and that nobody else works for.
+    pub fn alone(name: &str) -> Self {
+        Self { name: name.to_owned(), address: None, ttl: TTL }
+    }
+}
 
 /// What works at a station.
 #[derive(Clone, Debug)]
@@ -75,23 +93,24 @@ pub struct Station {
     /// There is none before it was told to work.
     worker: Option<JoinHandle<Result<(), WorkerError>>>,
     upkeep: JoinHandle<Result<(), StoreError>>,
+    histories: Arc<Histories>,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
 }
 
 impl Station {
     /// Takes the lead of the stores, or says who has it, and begins to work.
     pub async fn start(stores: &Stores, crew: Crew) -> Result<Self, StationError> {
-        let mut station = Self::lead(stores, &crew.name).await?;
+        let mut station = Self::lead(stores, Office::alone(&crew.name)).await?;
         station.work(crew).await?;
         Ok(station)
     }
 
     /// Takes the lead of the stores, or says who has it. Nothing runs yet, not even what an earlier life left open.
-    pub async fn lead(stores: &Stores, name: &str) -> Result<Self, StationError> {
+    pub async fn lead(stores: &Stores, office: Office) -> Result<Self, StationError> {
         let config = NodeConfig {
-            candidate: Candidate { node: name.to_owned(), address: None },
+            candidate: Candidate { node: office.name, address: office.address },
             engine: Config::default(),
-            ttl: TTL,
+            ttl: office.ttl,
             own: Some(OWN),
             stand_by: StandBy::Refuse,
         };
@@ -102,14 +121,23 @@ impl Station {
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
         let upkeep = Upkeep::new(handle.clone(), journal, kept, Keeping::default());
+        let histories = Arc::clone(upkeep.histories());
         let upkeep = tokio::spawn(upkeep.run(ends));
         let tables = stores.tables.clone().map(|tables| {
             let keeper = TableKeeper::new(&handle, Arc::clone(&stores.journal), tables);
             let (sender, ends) = ShutdownSender::new();
             (sender, tokio::spawn(keep_tables(keeper, ends)))
         });
-        let mut station =
-            Self { handle, shutdown, shutdown_worker, node, worker: None, upkeep, tables };
+        let mut station = Self {
+            handle,
+            shutdown,
+            shutdown_worker,
+            node,
+            worker: None,
+            upkeep,
+            histories,
+            tables,
+        };
         station.until(|view| view.leads).await?;
         Ok(station)
     }
@@ -145,6 +173,11 @@ impl Station {
     /// The way to its leader.
     pub const fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// The events of runs that are not sealed.
+    pub const fn histories(&self) -> &Arc<Histories> {
+        &self.histories
     }
 
     /// Waits until it cannot go on; for ever if it can.

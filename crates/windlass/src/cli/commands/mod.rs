@@ -2,6 +2,7 @@
 
 pub(super) mod cancel;
 pub(super) mod completions;
+pub(super) mod dev;
 pub(super) mod doctor;
 pub(super) mod expand;
 pub(super) mod explain;
@@ -14,7 +15,9 @@ pub(super) mod rerun;
 pub(super) mod run;
 pub(super) mod runs;
 pub(super) mod schema;
+pub(super) mod serve;
 pub(super) mod show;
 pub(super) mod validate;
 pub(super) mod watch;
 pub(super) mod why;
+pub(super) mod worker;

@@ -168,7 +168,7 @@ pub(super) fn cores() -> u32 {
     u32::try_from(cores).unwrap_or(1)
 }
 
-fn with_labels(more: &[String]) -> Labels {
+pub(super) fn with_labels(more: &[String]) -> Labels {
     let detected = labels::detect();
     Labels::new(detected.iter().chain(more.iter().map(String::as_str)))
 }

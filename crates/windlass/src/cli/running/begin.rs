@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
 use crate::controller::NodeError;
 use crate::local::{
-    Crew, Printed, Records, Socket, Station, StationError, Stores, Tee, system_now,
+    Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, system_now,
 };
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Place, clear};
@@ -39,7 +39,7 @@ async fn begin(order: Order) -> Result<u8, CliError> {
         output::talk(&format!("{} {warning}", order.look.paint(Ink::Warn, "warning:")));
     }
     let (tee, printed) = Tee::new(Arc::clone(&stores.logs));
-    let station = Station::lead(&stores, &environment::host_name()).await?;
+    let station = Station::lead(&stores, Office::alone(&environment::host_name())).await?;
     let (sockets, ends) = ShutdownSender::new();
     let socket = order.store.as_deref().and_then(|folder| {
         // A run that nobody else can talk to is still a run.

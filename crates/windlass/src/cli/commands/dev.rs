@@ -1,0 +1,70 @@
+//! `windlass dev`
+
+use std::net::SocketAddr;
+
+use windlass_core::time::Span;
+
+use super::run::{cores, with_labels};
+use super::serve::{address, lease};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::project::STORE;
+use crate::cli::serving::{self, Dev, Runs, Serve};
+
+/// Start a controller and workers here, to try a cluster out
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Everything runs on this machine and ends with Ctrl-C. Kill a worker and see its steps run elsewhere.
+
+Examples:
+  windlass dev --workers 3
+  windlass submit examples/tour.yml --wait --to http://127.0.0.1:7700")]
+pub(crate) struct Args {
+    /// How many workers
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    workers: u32,
+    /// Steps at a time of each worker
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    slots: Option<u32>,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7700", value_parser = address)]
+    listen: SocketAddr,
+    /// Where to keep runs: a folder; `.windlass` if not said
+    #[arg(long, value_name = "STORE")]
+    store: Option<String>,
+    /// How long a step belongs to a worker that is not heard
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
+    lease_ttl: Span,
+    /// Tell of every hand-out and outcome
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Serves until it is told to end.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    if !args.listen.ip().is_loopback() {
+        return Err(CliError::usage("`windlass dev` listens on a loopback address only")
+            .hint("`windlass serve` and `windlass worker` are for others"));
+    }
+    let store = match &args.store {
+        Some(store) => store.trim_start_matches("sqlite:").into(),
+        None => context.folder.join(STORE),
+    };
+    let each = (cores() / args.workers).max(1);
+    serving::dev(&Dev {
+        serve: Serve {
+            listen: args.listen,
+            advertise: None,
+            store,
+            ttl: args.lease_ttl,
+            runs: Runs::PinnedOnly,
+            token: None,
+            slots: each,
+            labels: with_labels(&[]),
+            root: context.folder.clone(),
+            verbose: args.verbose,
+        },
+        workers: args.workers,
+        slots: args.slots.unwrap_or(each),
+    })
+}

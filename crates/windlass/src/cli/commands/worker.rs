@@ -1,0 +1,66 @@
+//! `windlass worker`
+
+use std::path::PathBuf;
+
+use super::run::{cores, with_labels};
+use crate::cli::context::Context;
+use crate::cli::environment;
+use crate::cli::error::CliError;
+use crate::cli::project::STORE;
+use crate::cli::serving::{self, Work};
+use crate::link::http::Place;
+
+/// Join a cluster and run its steps
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Steps run in the current directory. It opens no port. The first Ctrl-C or SIGTERM lets steps finish and takes no more, the
+second one ends them and gives them back.
+
+Examples:
+  windlass worker --join http://build.example:7700
+  windlass worker --join http://a:7700 --join http://b:7700 --slots 4 --label gpu")]
+pub(crate) struct Args {
+    /// Where a controller is; say it again for others of the same cluster
+    #[arg(long, value_name = "URL", required = true)]
+    join: Vec<Place>,
+    /// Steps at a time; as many as there are cores if not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    slots: Option<u32>,
+    /// Advertise one more label
+    #[arg(long, value_name = "LABEL")]
+    label: Vec<String>,
+    /// What it is called; like its machine if not said
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    name: Option<String>,
+    /// A file with the cluster's token
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// What it keeps between its lives; `.windlass/workers/NAME` if not said
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+}
+
+/// A name is shown in tables and is that of a folder.
+fn name(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.') {
+        return Ok(text.to_owned());
+    }
+    Err("a name has 1 to 64 letters, digits, `.`, `_` or `-`".to_owned())
+}
+
+/// Works until it is told to end.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    let name = args.name.clone().unwrap_or_else(environment::host_name);
+    let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
+    let kept = || context.folder.join(STORE).join("workers").join(&name);
+    serving::work(&Work {
+        join: args.join.clone(),
+        slots: args.slots.unwrap_or_else(cores),
+        labels: with_labels(&args.label),
+        token,
+        state: args.state.clone().unwrap_or_else(kept),
+        root: context.folder.clone(),
+        name,
+    })
+}

@@ -1,0 +1,140 @@
+//! `windlass dev`: a controller and worker processes of its own, on loopback, to try things out.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::{sleep, timeout};
+
+use super::ends::Ends;
+use super::serve::{Controller, Serve, no_signals};
+use crate::cli::error::CliError;
+use crate::cli::output;
+
+/// How long workers may take to end once they are told to end at once.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether a worker has ended, and how long one that has stays away.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// A cluster on one machine.
+#[derive(Debug)]
+pub(crate) struct Dev {
+    /// Its controller.
+    pub(crate) serve: Serve,
+    /// How many workers.
+    pub(crate) workers: u32,
+    /// Steps at a time of each.
+    pub(crate) slots: u32,
+}
+
+/// Serves until it is told to end, and its workers with it.
+pub(crate) fn dev(order: &Dev) -> Result<u8, CliError> {
+    let program = std::env::current_exe().map_err(|error| {
+        CliError::unreachable(format!("the program cannot be found to start workers: {error}"))
+    })?;
+    crate::cli::reading::runtime()?.block_on(async {
+        let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
+        let mut controller = Controller::start(&order.serve).await?;
+        controller.say_hello(&order.serve);
+        let join = format!("http://{}", controller.address());
+        let mut crew = Crew { order, program, join, workers: Vec::new() };
+        let failed = tokio::select! {
+            failed = crew.keep() => Some(not_started(&failed)),
+            failed = controller.fails() => Some(failed),
+            () = ends.next() => None,
+        };
+        output::talk("ending: steps that run are finished first; once more ends them now");
+        tokio::select! {
+            () = crew.end() => {}
+            () = ends.next() => crew.end_now().await,
+        }
+        let ended = controller.end(&mut ends).await;
+        failed.map_or(ended, Err)
+    })
+}
+
+/// The workers.
+struct Crew<'a> {
+    order: &'a Dev,
+    program: PathBuf,
+    join: String,
+    workers: Vec<Child>,
+}
+
+impl Crew<'_> {
+    /// Starts the workers, and each again that ends. Returns when one cannot be started.
+    async fn keep(&mut self) -> io::Error {
+        for number in 1..=self.order.workers {
+            match self.start(number) {
+                Ok(worker) => self.workers.push(worker),
+                Err(error) => return error,
+            }
+        }
+        loop {
+            sleep(LOOK_EVERY).await;
+            for (at, number) in (0..self.workers.len()).zip(1..) {
+                if is_running(&mut self.workers[at]) {
+                    continue;
+                }
+                output::talk(&format!(
+                    "the process of worker dev-{number} is gone; starting another"
+                ));
+                match self.start(number) {
+                    Ok(worker) => self.workers[at] = worker,
+                    Err(error) => return error,
+                }
+            }
+        }
+    }
+
+    fn start(&self, number: u32) -> io::Result<Child> {
+        let name = format!("dev-{number}");
+        let state = self.order.serve.store.join("workers").join(&name);
+        Command::new(&self.program)
+            .args(["worker", "--join", &self.join, "--name", &name])
+            .args(["--slots", &self.order.slots.to_string(), "--state"])
+            .arg(state)
+            .current_dir(&self.order.serve.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+    }
+
+    /// Has the workers finish what they have.
+    async fn end(&mut self) {
+        self.tell(Signal::TERM);
+        while self.workers.iter_mut().any(is_running) {
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Has them end at once: the second order gives their steps back, the last one leaves that to their guards.
+    async fn end_now(&mut self) {
+        if timeout(END_WITHIN, self.end()).await.is_err() {
+            self.tell(Signal::KILL);
+        }
+        // Each of them has ended, or does so now.
+        self.workers.iter_mut().for_each(|worker| drop(worker.wait()));
+    }
+
+    fn tell(&mut self, signal: Signal) {
+        for worker in self.workers.iter_mut().filter_map(|it| is_running(it).then_some(it)) {
+            if let Some(pid) = i32::try_from(worker.id()).ok().and_then(Pid::from_raw) {
+                // It fails for a process that has just ended.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+}
+
+fn is_running(worker: &mut Child) -> bool {
+    matches!(worker.try_wait(), Ok(None))
+}
+
+fn not_started(error: &io::Error) -> CliError {
+    CliError::unreachable(format!("a worker cannot be started: {error}"))
+}

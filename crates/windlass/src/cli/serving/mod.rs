@@ -1,0 +1,16 @@
+//! Processes that stay: a controller, a worker that joins one, and both at once for trying things out.
+//!
+//! `serve` leads a store and answers its API; `work` joins a cluster; `dev` is a controller with worker processes of its
+//! own. `chronicle` says what goes on, and `ends` hears when it is to end.
+
+mod chronicle;
+mod dev;
+mod ends;
+mod serve;
+mod token;
+mod work;
+
+pub(crate) use dev::{Dev, dev};
+pub(crate) use serve::{Runs, Serve, serve};
+pub(crate) use token::read as read_token;
+pub(crate) use work::{Work, work};

@@ -1,0 +1,227 @@
+//! `windlass serve`: leads a store, answers its API, and runs steps itself.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use windlass_core::requirement::Labels;
+use windlass_core::time::Span;
+
+use super::chronicle::Chronicle;
+use super::ends::Ends;
+use crate::cli::error::CliError;
+use crate::cli::{environment, output};
+use crate::controller::api::{Api, Kept, Server, Token, Writers, router};
+use crate::local::{Crew, Office, Station, Stores, cluster_id};
+use crate::logs::LogStore;
+use crate::shutdown::ShutdownSender;
+use crate::worker::executors::{Builtin, Place, clear};
+use crate::worker::guard::Guard;
+
+/// The label of a worker that runs nothing but what is pinned to the leader.
+const PINNED_ONLY: &str = "pinned-only";
+
+/// A controller to be.
+#[derive(Debug)]
+pub(crate) struct Serve {
+    /// Where it listens.
+    pub(crate) listen: SocketAddr,
+    /// Where others reach it; where it listens if nothing else is said.
+    pub(crate) advertise: Option<String>,
+    /// The folder of its stores.
+    pub(crate) store: PathBuf,
+    /// How long leases last.
+    pub(crate) ttl: Span,
+    /// What it runs itself.
+    pub(crate) runs: Runs,
+    /// What everybody has to show.
+    pub(crate) token: Option<String>,
+    /// Steps at a time.
+    pub(crate) slots: u32,
+    /// What it advertises.
+    pub(crate) labels: Labels,
+    /// Where its steps run.
+    pub(crate) root: PathBuf,
+    /// Whether every hand-out is told.
+    pub(crate) verbose: bool,
+}
+
+/// What a controller runs itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// Whatever it can.
+    Anything,
+    /// What is pinned to the leader.
+    PinnedOnly,
+}
+
+/// Serves until it is told to end.
+pub(crate) fn serve(order: &Serve) -> Result<u8, CliError> {
+    crate::cli::reading::runtime()?.block_on(async {
+        let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
+        let mut controller = Controller::start(order).await?;
+        controller.say_hello(order);
+        tokio::select! {
+            () = ends.next() => {}
+            failed = controller.fails() => return Err(failed),
+        }
+        output::talk("ending: steps that run here are finished first; once more ends them now");
+        controller.end(&mut ends).await
+    })
+}
+
+pub(super) fn no_signals(error: &std::io::Error) -> CliError {
+    CliError::unreachable(format!("signals cannot be heard: {error}"))
+}
+
+/// A controller at work.
+#[derive(Debug)]
+pub(super) struct Controller {
+    station: Station,
+    address: SocketAddr,
+    advertise: String,
+    cluster: String,
+    servers: ShutdownSender,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Controller {
+    /// Leads the store and answers.
+    pub(super) async fn start(order: &Serve) -> Result<Self, CliError> {
+        refuse_open_doors(order)?;
+        let listener =
+            TcpListener::bind(order.listen).await.map_err(|error| taken(order, &error))?;
+        let address = listener.local_addr().map_err(|error| taken(order, &error))?;
+        let advertise = order.advertise.clone().unwrap_or_else(|| format!("http://{address}"));
+        let stores = Stores::open(&order.store)?;
+        let office = Office {
+            name: environment::host_name(),
+            address: Some(advertise.clone()),
+            ttl: order.ttl,
+        };
+        let mut station = Station::lead(&stores, office).await?;
+        let cluster = cluster_id(&order.store).map_err(|error| {
+            CliError::unreachable(format!("the store cannot be named: {error}"))
+        })?;
+        let (servers, ends) = ShutdownSender::new();
+        let mut controller_tasks = Vec::new();
+        let api = api(order, &station, &stores, (&cluster, &advertise))?;
+        let server = Server::new(listener, router(Arc::new(api)));
+        controller_tasks.push(tokio::spawn(server.run(ends.clone())));
+        let chronicle =
+            Chronicle { views: Arc::clone(station.handle().views()), verbose: order.verbose };
+        controller_tasks.push(tokio::spawn(chronicle.run(ends)));
+        station.work(crew(order, &stores.logs).await?).await?;
+        Ok(Self { station, address, advertise, cluster, servers, tasks: controller_tasks })
+    }
+
+    /// Where it listens.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn say_hello(&self, order: &Serve) {
+        let what = match order.runs {
+            Runs::Anything => format!("{} steps at a time run here too", order.slots),
+            Runs::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
+        };
+        let token = order.token.as_ref().map_or("", |_| " --token-file FILE");
+        output::talk(&format!(
+            "windlass {} leads cluster {} on http://{}\n\
+             runs are kept in {}; {what}\n\
+             join:    windlass worker --join {}{token}\n\
+             submit:  windlass submit FILE --to {}{token}",
+            env!("CARGO_PKG_VERSION"),
+            self.cluster,
+            self.address,
+            order.store.display(),
+            self.advertise,
+            self.advertise,
+        ));
+    }
+
+    /// Waits until it cannot go on; for ever if it can.
+    pub(super) async fn fails(&mut self) -> CliError {
+        self.station.fails().await.into()
+    }
+
+    /// Ends it: its own steps are finished first, unless it is told again.
+    pub(super) async fn end(self, ends: &mut Ends) -> Result<u8, CliError> {
+        let Self { station, servers, tasks, .. } = self;
+        let ended = tokio::select! {
+            ended = station.shut_down() => ended.map_err(Into::into),
+            () = ends.next() => Ok(()),
+        };
+        servers.shut_down();
+        for task in tasks {
+            drop(task.await);
+        }
+        ended.map(|()| 0)
+    }
+}
+
+fn api(
+    order: &Serve,
+    station: &Station,
+    stores: &Stores,
+    (cluster, advertise): (&str, &str),
+) -> Result<Api, CliError> {
+    let token = order.token.as_deref().map(Token::new).transpose().map_err(CliError::usage)?;
+    Ok(Api {
+        handle: station.handle().clone(),
+        kept: Kept {
+            archive: Arc::clone(&stores.archive),
+            logs: Arc::clone(&stores.logs),
+            histories: Arc::clone(station.histories()),
+        },
+        cluster: cluster.to_owned(),
+        advertise: advertise.to_owned(),
+        token,
+        writers: Writers::default(),
+    })
+}
+
+async fn crew(order: &Serve, logs: &Arc<dyn LogStore>) -> Result<Crew, CliError> {
+    let guard = Guard::start().await.map_err(|error| {
+        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
+    })?;
+    let name = environment::host_name();
+    let place = Place {
+        root: order.root.clone(),
+        scratch: scratch(&order.store)?,
+        worker: name.clone(),
+        environment: environment::all(),
+    };
+    let more = (order.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
+    let labels = Labels::new(order.labels.iter().chain(more));
+    let executor = Arc::new(Builtin::new(place, guard, Arc::clone(logs)));
+    Ok(Crew { name, slots: order.slots, labels, executor })
+}
+
+pub(super) fn scratch(folder: &Path) -> Result<PathBuf, CliError> {
+    let scratch = folder.join("scratch");
+    let made = std::fs::create_dir_all(&scratch).and_then(|()| scratch.canonicalize());
+    let scratch = made.map_err(|error| {
+        CliError::unreachable(format!("{} cannot be made: {error}", scratch.display()))
+    })?;
+    clear(&scratch);
+    Ok(scratch)
+}
+
+/// Whoever reaches a controller can run anything on its workers.
+fn refuse_open_doors(order: &Serve) -> Result<(), CliError> {
+    if order.listen.ip().is_loopback() || order.token.is_some() {
+        return Ok(());
+    }
+    let what = format!("{} can be reached from elsewhere, and there is no token", order.listen);
+    Err(CliError::usage(what).hint(
+        "give it one: `openssl rand -hex 32 > token`, then --token-file token, here and for workers",
+    ))
+}
+
+fn taken(order: &Serve, error: &std::io::Error) -> CliError {
+    let error = CliError::unreachable(format!("{} cannot be listened on: {error}", order.listen));
+    error.hint("another windlass may be there: choose another port with --listen 127.0.0.1:PORT")
+}
