@@ -16,7 +16,7 @@
 //! | `transition` | the one table of a step's life |
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
-//! | `report`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
+//! | `report`, `queue`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
 
 mod apply;
 mod board;
@@ -36,6 +36,7 @@ mod invariants;
 mod lane;
 mod lease;
 mod lock;
+mod queue;
 mod register;
 mod report;
 mod request;
@@ -59,6 +60,7 @@ pub use event::{
 pub use event_json::json_list;
 pub use invariants::Violation;
 pub use lane::AGING;
+pub use queue::ClassReport;
 pub use report::{
     LeaderReport, LeaseReport, LockHolder, LockReport, RunReport, StatusCounts, StepReport,
     StopReport, WorkerReport,

@@ -112,6 +112,35 @@ fn json<T: Serialize + DeserializeOwned + PartialEq + Debug>(told: &T) -> String
 }
 
 #[test]
+fn the_queue_tells_class_by_class_who_waits_and_who_could_serve() {
+    let mut crew = Crew::new().worker("alpha", 1, ["linux", "gpu"]).worker("beta", 2, ["linux"]);
+    crew.submit("ship", |plan| {
+        plan.matrix("train", ["1", "2"], |_| never_ahead("gpu"));
+        plan.step("sign", StepSpec::requiring(["windows"]), []);
+    });
+    crew.pass(Span::secs(3));
+    crew.submit("next", |plan| {
+        plan.step("migrate", StepSpec::locking(["db"]), []);
+        plan.step("deploy", StepSpec::locking(["db"]), []);
+        plan.plain("lint", ["migrate"]);
+    });
+    let lines = crew.engine.queue().iter().map(json).collect::<Vec<_>>();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"requires":"gpu","ready":1,"locked":0,"oldest":1200000,"workers":1,"free":0}
+    {"requires":"windows","ready":1,"locked":0,"oldest":1200000,"workers":0,"free":0}
+    {"requires":"any worker","ready":1,"locked":1,"oldest":1203000,"workers":2,"free":1}
+    "#);
+    crew.succeed(["train[1]", "train[2]", "migrate", "deploy", "lint"]);
+    let waits: Vec<_> = crew.engine.queue().into_iter().map(|class| class.requires).collect();
+    assert_eq!(waits, ["windows"]);
+}
+
+/// A step for workers with this label, which is not leased ahead of a free slot.
+fn never_ahead(label: &str) -> StepSpec {
+    StepSpec { per_worker: Some(1), ..StepSpec::requiring([label]) }
+}
+
+#[test]
 fn reports_and_reasons_travel_as_json() {
     let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
     crew.submit("ship", |plan| {
