@@ -51,6 +51,7 @@ impl Engine {
             Request::Drain { worker } => self.drain(&mut out, worker),
             Request::ForceRelease { lock, fence } => self.force_release(&mut out, lock, fence),
             Request::Seal { run } => self.seal(&mut out, run),
+            Request::Silent => Answer::Silent(self.silent_workers()),
             Request::Tick => self.tick(&mut out),
         };
         self.work_off(&mut out);

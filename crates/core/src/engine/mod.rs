@@ -16,7 +16,7 @@
 //! | `transition` | the one table of a step's life |
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
-//! | `report`, `queue`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
+//! | `report`, `queue`, `standing`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
 
 mod apply;
 mod board;
@@ -43,6 +43,7 @@ mod request;
 mod run;
 mod settle;
 mod snapshot;
+mod standing;
 mod state;
 mod submit;
 mod sweep;
@@ -66,6 +67,7 @@ pub use report::{
     StopReport, WorkerReport,
 };
 pub use request::{Answer, Decision, Denial, Request, Submit, Warning};
+pub use standing::Standing;
 pub use state::{Counts, Engine};
 pub use transition::{Change, IllegalChange, next_status};
 pub use utc::Utc;

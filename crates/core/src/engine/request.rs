@@ -67,6 +67,8 @@ pub enum Request {
         /// Which.
         run: RunId,
     },
+    /// Which workers are silent is asked: only a leader's live engine knows.
+    Silent,
     /// Time has passed.
     Tick,
 }
@@ -83,6 +85,7 @@ impl Request {
             | Self::GuardEnded { .. }
             | Self::Drain { .. }
             | Self::ForceRelease { .. }
+            | Self::Silent
             | Self::Tick => None,
         }
     }
@@ -136,6 +139,8 @@ pub enum Answer {
         /// What its sender should know.
         warnings: Vec<Warning>,
     },
+    /// These workers count as live, and two of their exchanges are overdue.
+    Silent(Vec<WorkerId>),
     /// A worker was refused.
     Refused(Refusal),
     /// Something else was refused.

@@ -1,6 +1,6 @@
 //! Workers that vanish: what they held goes to others, within bounds.
 
-use windlass_core::engine::{Event, WorkerStatus};
+use windlass_core::engine::{Answer, Event, Request, WorkerStatus};
 use windlass_core::id::WorkerId;
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::{Retry, StepSpec};
@@ -255,4 +255,43 @@ fn few_workers_that_vanish_are_given_up_together() {
     crew.pass(TTL);
     let lost = crew.journal.iter().filter(|event| matches!(event, Event::WorkerLost { .. }));
     assert_eq!(lost.count(), 3);
+}
+
+/// Each worker's name and the word for where it stands.
+fn standings(crew: &mut Crew) -> String {
+    let Answer::Silent(silent) = crew.ask(Request::Silent) else { panic!("it is a question") };
+    let workers = crew.engine.workers();
+    let words = workers.map(|worker| format!("{} {}", worker.name, worker.standing(&silent)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn a_worker_that_left_out_two_exchanges_is_stale_before_it_is_lost() {
+    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    crew.cut("alpha");
+    crew.pass(TTL.part(3).times(2));
+    assert_eq!(standings(&mut crew), "alpha online, beta online");
+    crew.pass(Span::millis(1));
+    assert_eq!(standings(&mut crew), "alpha stale, beta online");
+    crew.heal("alpha");
+    assert_eq!(standings(&mut crew), "alpha online, beta online");
+    crew.ask(Request::Drain { worker: WorkerId(1) });
+    crew.cut("alpha");
+    assert_eq!(standings(&mut crew), "alpha draining, beta online");
+    crew.pass(TTL.less(Span::secs(1)));
+    assert_eq!(standings(&mut crew), "alpha stale, beta online");
+    crew.pass(Span::secs(1));
+    assert_eq!(standings(&mut crew), "alpha lost, beta online");
+}
+
+#[test]
+fn a_new_leader_calls_nobody_stale_before_it_has_listened() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.cut("alpha");
+    crew.pass(Span::secs(12));
+    assert_eq!(standings(&mut crew), "alpha stale");
+    crew.take_over();
+    assert_eq!(standings(&mut crew), "alpha online");
+    crew.pass(Span::secs(12));
+    assert_eq!(standings(&mut crew), "alpha stale");
 }

@@ -187,6 +187,7 @@ fn life_of(request: &Request) -> Option<Incarnation> {
         | Request::Drain { .. }
         | Request::ForceRelease { .. }
         | Request::Seal { .. }
+        | Request::Silent
         | Request::Tick => None,
     }
 }
@@ -197,6 +198,8 @@ fn told(life: Incarnation, answer: Answer) -> Option<Down> {
         Answer::Registered(told) => Some(Down::Joined(life, Ok(told))),
         Answer::Refused(refusal) => Some(Down::Joined(life, Err(refusal))),
         Answer::Done => Some(Down::GuardHeard(life)),
-        Answer::Exchanged | Answer::Submitted { .. } | Answer::Denied(_) => None,
+        Answer::Exchanged | Answer::Submitted { .. } | Answer::Silent(_) | Answer::Denied(_) => {
+            None
+        }
     }
 }

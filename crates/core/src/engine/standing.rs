@@ -1,0 +1,69 @@
+//! Where a worker stands, as its reader is told: what the journal knows, and whether it is silent just now.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::report::WorkerReport;
+use super::state::Engine;
+use super::worker::{Worker, WorkerStatus};
+use crate::id::WorkerId;
+
+/// Exchanges that a worker may leave out before it is called stale. One may be late or lost without meaning anything.
+const MISSED: u64 = 2;
+
+/// Where a worker stands, in the words of every list of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It is heard and gets leases.
+    Online,
+    /// Two of its exchanges are overdue. It keeps what it holds until a TTL has passed, and is lost then.
+    Stale,
+    /// It is heard, finishes what it has and gets no more.
+    Draining,
+    /// It was not heard for a TTL.
+    Lost,
+    /// Its guard reported its end, or a newer life of it.
+    Ended,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Online => "online",
+            Self::Stale => "stale",
+            Self::Draining => "draining",
+            Self::Lost => "lost",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+impl WorkerReport<'_> {
+    /// Where it stands, if these workers are silent ([`Request::Silent`](super::Request::Silent)).
+    pub fn standing(&self, silent: &[WorkerId]) -> Standing {
+        match self.status {
+            WorkerStatus::Online | WorkerStatus::Draining if silent.contains(&self.id) => {
+                Standing::Stale
+            }
+            WorkerStatus::Online => Standing::Online,
+            WorkerStatus::Draining => Standing::Draining,
+            WorkerStatus::Lost => Standing::Lost,
+            WorkerStatus::Ended => Standing::Ended,
+        }
+    }
+}
+
+impl Engine {
+    /// Workers that count as live and were not heard for more than two intervals, by number. Only the leader's own
+    /// engine knows: when workers were heard is in no event.
+    pub(super) fn silent_workers(&self) -> Vec<WorkerId> {
+        let patience = self.interval().times(MISSED);
+        let silent = |it: &&Worker| {
+            it.is_live() && it.leases_expire() && self.now.since(it.contact) > patience
+        };
+        let workers = self.worker_ids.values().map(|worker| &self.workers[*worker]);
+        workers.filter(silent).map(|it| it.id).collect()
+    }
+}
