@@ -9,6 +9,9 @@ use crate::id::StepIx;
 use crate::outcome::{Output, StepStatus};
 use crate::plan::When;
 
+/// Bytes of `{"cell": …, "status": …, "outputs": …},` beside what stands for the dots.
+const VALUE_FRAME: usize = 48;
+
 impl Run {
     /// Whether a step waits for nothing but its condition on values.
     pub(super) fn asks(&self, step: StepIx) -> bool {
@@ -48,6 +51,22 @@ impl Run {
         let steps: Map<String, Value> =
             reads.map(|node| (self.plan.name(*node).to_owned(), self.values_of(*node))).collect();
         json!({ "steps": steps })
+    }
+
+    /// Bytes of what a step is handed: its name, its work, and about those of the values that it reads.
+    pub(super) fn handed(&self, step: StepIx) -> usize {
+        let reads = self.spec(step).reads.iter();
+        let values: usize = reads.map(|node| self.values_size(*node)).sum();
+        self.plan.name(step).len() + self.plan.work(step).len() + values
+    }
+
+    fn values_size(&self, node: StepIx) -> usize {
+        let size = |node: StepIx| {
+            let outputs = self.outputs.get(&node).map_or(0, Output::len);
+            self.plan.name(node).len() + outputs + VALUE_FRAME
+        };
+        let cells = self.plan.needs(node).iter().filter(|_| self.plan.is_join(node));
+        size(node) + cells.map(|edge| size(edge.step())).sum::<usize>()
     }
 
     fn values_of(&self, node: StepIx) -> Value {

@@ -14,7 +14,7 @@ pub struct Config {
     pub workers_max: usize,
     /// Events in one decision. Bulk endings go on in the next one, so that exchanges are served between.
     pub batch_max: usize,
-    /// New leases in one reply: with its commands it must fit in a message.
+    /// New leases in one reply.
     pub grants_max: usize,
     /// Leases ahead per slot of a worker, however short its steps are.
     pub ahead_max: u32,
@@ -47,6 +47,13 @@ impl Default for Config {
 
 /// Slots of one worker. More is a mistake, and would let one worker hold more leases than a reply can carry.
 pub const SLOTS_MAX: u32 = 10_000;
+
+/// Bytes that a reply hands out: a message has at most 1 MiB, JSON within JSON may take twice the room, and a part is for
+/// what else is said. A step that alone has more is handed out alone.
+pub(super) const HANDED_MAX: usize = 384 * 1024;
+
+/// Bytes of a grant beside its texts, written as JSON.
+pub(super) const GRANT_FRAME: usize = 256;
 
 /// A step that was passed over this often at a lock has the lock reserved for it when it is free.
 pub(super) const PASSED_OVER_MAX: u32 = 8;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::config::ELSEWHERE_PATIENCE;
+use super::config::{ELSEWHERE_PATIENCE, GRANT_FRAME, HANDED_MAX};
 use super::decide::Out;
 use super::event::Event;
 use super::lane::{Place, Queued, Rank};
@@ -24,16 +24,40 @@ pub(super) enum Reach {
 /// Who goes first among the best of several classes: rank, and between equals the class that fewest workers serve.
 type Urgency = (i64, Reverse<u32>, u32, u64);
 
+/// Grants on their way into a reply, and how much room they take.
+///
+/// What a worker has not confirmed to have received is in every reply to it, and nothing is granted that does not fit
+/// beside it: so a reply that repeats grants is never too large either.
+#[derive(Default)]
+struct Load {
+    grants: Vec<Grant>,
+    bytes: usize,
+}
+
+impl Load {
+    fn of(grants: Vec<Grant>) -> Self {
+        let bytes = grants.iter().map(handed).sum();
+        Self { grants, bytes }
+    }
+
+    fn push(&mut self, grant: Grant) {
+        self.bytes += handed(&grant);
+        self.grants.push(grant);
+    }
+}
+
+/// Bytes that a grant takes in a reply.
+fn handed(grant: &Grant) -> usize {
+    let values = grant.values.as_ref().map_or(0, |values| values.len());
+    grant.name.len() + grant.work.len() + values + GRANT_FRAME
+}
+
 impl Engine {
     /// Gives a worker what it wants and may have, in answer to its newest exchange.
     pub(super) fn fill(&mut self, out: &mut Out, worker: u32, body: &mut ReplyBody, reach: Reach) {
-        let mut left =
-            self.room(worker).min(self.config.grants_max.saturating_sub(body.grants.len()));
-        while left > 0 && !self.is_full(out) {
-            let Some(grant) = self.grant_one(out, worker, reach) else { break };
-            body.grants.push(grant);
-            left -= 1;
-        }
+        let mut load = Load::of(std::mem::take(&mut body.grants));
+        while self.grant_one(out, worker, &mut load, reach) {}
+        body.grants = load.grants;
         self.board.stirred |= self.is_full(out);
     }
 
@@ -57,17 +81,28 @@ impl Engine {
         it.open()
     }
 
-    /// Grants the best step that the worker may have.
-    fn grant_one(&mut self, out: &mut Out, worker: u32, reach: Reach) -> Option<Grant> {
+    /// Grants the best step that the worker may have, unless the decision or the reply is full.
+    fn grant_one(&mut self, out: &mut Out, worker: u32, load: &mut Load, reach: Reach) -> bool {
+        if self.is_full(out)
+            || self.room(worker) == 0
+            || load.grants.len() >= self.config.grants_max
+        {
+            return false;
+        }
         let free_slot = self.held(worker) < self.workers[worker].slots;
         if !free_slot && reach == Reach::Slots {
-            return None;
+            return false;
         }
-        let (lane, place, queued) = self.best_for(worker)?;
+        let Some((lane, place, queued)) = self.best_for(worker) else { return false };
         // A step that cannot be leased ahead and comes next is waited for: leasing past it would keep it waiting for
         // ever on a worker that is never idle.
         if !free_slot && !self.board.lanes[lane].key.ahead {
-            return None;
+            return false;
+        }
+        // What does not fit beside the rest comes first in the next reply.
+        let weight = self.runs[place.run].handed(queued.step) + GRANT_FRAME;
+        if !load.grants.is_empty() && load.bytes + weight > HANDED_MAX {
+            return false;
         }
         let run = &self.runs[place.run];
         let state = run.step(queued.step);
@@ -83,7 +118,8 @@ impl Engine {
         self.emit(out, event);
         self.workers[worker].want = self.workers[worker].want.saturating_sub(1);
         let lease = self.runs[place.run].step(queued.step).lease;
-        Some(self.grant_message(lease))
+        load.push(self.grant_message(lease));
+        true
     }
 
     /// The head of the best open lane among the classes that the worker serves.
@@ -178,39 +214,28 @@ impl Engine {
         let load = |worker: u32| {
             u64::from(self.workers[worker].open()) * 1000 / u64::from(self.workers[worker].slots)
         };
-        let mut waiting: Vec<(u64, u32, ReplyBody)> =
-            parked.map(|worker| (load(*worker), *worker, ReplyBody::default())).collect();
+        let mut waiting: Vec<(u64, u32, Load)> =
+            parked.map(|worker| (load(*worker), *worker, Load::default())).collect();
         waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));
         for reach in reaches {
             self.spread(out, &mut waiting, *reach);
         }
-        for (_, worker, body) in waiting {
-            if !body.grants.is_empty() && !self.config.bugs.on(Bug::SupersededPollDropsGrants) {
-                self.unpark(out, worker, body);
+        for (_, worker, Load { grants, .. }) in waiting {
+            if !grants.is_empty() && !self.config.bugs.on(Bug::SupersededPollDropsGrants) {
+                self.unpark(out, worker, ReplyBody { grants, ..ReplyBody::default() });
             }
         }
         self.board.stirred |= self.is_full(out);
     }
 
     /// Gives each waiting worker one step a round, until nobody can have more.
-    fn spread(&mut self, out: &mut Out, waiting: &mut [(u64, u32, ReplyBody)], reach: Reach) {
+    fn spread(&mut self, out: &mut Out, waiting: &mut [(u64, u32, Load)], reach: Reach) {
         let mut hopeful: Vec<usize> = (0..waiting.len()).collect();
         while !hopeful.is_empty() {
-            let mut served = Vec::new();
-            for at in hopeful {
-                let (_, worker, body) = &mut waiting[at];
-                if self.is_full(out)
-                    || self.room(*worker) == 0
-                    || body.grants.len() >= self.config.grants_max
-                {
-                    continue;
-                }
-                if let Some(grant) = self.grant_one(out, *worker, reach) {
-                    body.grants.push(grant);
-                    served.push(at);
-                }
-            }
-            hopeful = served;
+            hopeful.retain(|at| {
+                let (_, worker, load) = &mut waiting[*at];
+                self.grant_one(out, *worker, load, reach)
+            });
         }
     }
 }

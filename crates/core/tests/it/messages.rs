@@ -1,8 +1,11 @@
 //! Messages that are lost, repeated, delayed or overtaken have no effect of their own.
 
 use windlass_core::engine::Event;
-use windlass_core::id::{Fence, Seq};
-use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
+use windlass_core::id::{Fence, Seq, StepIx};
+use windlass_core::outcome::{
+    INLINE_OUTPUT_MAX, Outcome, OutcomeKind, Output, RunStatus, StepStatus,
+};
+use windlass_core::plan::StepSpec;
 use windlass_core::session::{Finished, Refusal, Reply, ReplyBody, Verdict};
 use windlass_core::time::Span;
 
@@ -239,4 +242,86 @@ fn workers_rest_while_a_step_takes_its_time_to_stop() {
     crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
     crew.pass(Span::secs(1));
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}
+
+/// Bytes of a message.
+const MESSAGE_MAX: usize = 1024 * 1024;
+
+/// `build` has handed on as much as it may, and eight steps read it.
+fn heavy_crew() -> Crew {
+    let mut crew = Crew::new().worker("alpha", 8, []);
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+        let reads = StepSpec { reads: vec![StepIx(0)], ..StepSpec::default() };
+        for at in 0..8 {
+            plan.step(&format!("page{at}"), reads.clone(), ["build"]);
+        }
+    });
+    crew
+}
+
+/// Most of it has to be escaped, in the output and once more in the message.
+fn heavy_output() -> Outcome {
+    let quotes = "\\\"".repeat(INLINE_OUTPUT_MAX / 2 - 8);
+    Outcome {
+        output: Output::Inline(format!("{{\"text\":\"{quotes}\"}}").into()),
+        ..Outcome::exit(0)
+    }
+}
+
+fn size(replies: &[Reply]) -> usize {
+    serde_json::to_string(replies.last().expect("a reply")).expect("replies are JSON").len()
+}
+
+#[test]
+fn a_reply_hands_out_no_more_than_fits_in_a_message_and_the_next_one_the_rest() {
+    let mut crew = heavy_crew();
+    crew.cut("alpha");
+    let now = crew.now;
+    let (run, build) = crew.find("build");
+    crew.mate("alpha").finish(run, build, heavy_output(), now);
+    let exchange = crew.send("alpha");
+    let first = crew.arrive(&exchange);
+    assert_eq!(fences(&first), [2, 3, 4, 5, 6].map(Fence), "{} bytes", size(&first));
+    assert!(size(&first) < MESSAGE_MAX);
+    crew.mate("alpha").cut = false;
+    crew.deliver(first);
+    crew.pump();
+    assert_eq!(crew.running("alpha").len(), 8, "the rest came at once");
+    crew.succeed(["page0", "page1", "page2", "page3", "page4", "page5", "page6", "page7"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn grants_whose_reply_was_lost_fit_in_a_message_when_they_are_sent_again() {
+    let mut crew = heavy_crew();
+    crew.cut("alpha");
+    let now = crew.now;
+    let (run, build) = crew.find("build");
+    crew.mate("alpha").finish(run, build, heavy_output(), now);
+    for _ in 0..3 {
+        let exchange = crew.send("alpha");
+        let lost = crew.arrive(&exchange);
+        assert_eq!(fences(&lost), [2, 3, 4, 5, 6].map(Fence), "nothing is granted beside them");
+        assert!(size(&lost) < MESSAGE_MAX);
+    }
+    crew.heal("alpha");
+    assert_eq!(crew.running("alpha").len(), 8);
+}
+
+#[test]
+fn a_parked_exchange_is_answered_with_no_more_than_fits_either() {
+    let mut crew = heavy_crew();
+    crew.join("beta", 8, []);
+    crew.cut("beta");
+    let now = crew.now;
+    let (run, build) = crew.find("build");
+    crew.mate("alpha").finish(run, build, heavy_output(), now);
+    crew.cut("alpha");
+    let exchange = crew.send("alpha");
+    let replies = crew.arrive(&exchange);
+    let granted: Vec<usize> =
+        replies.iter().map(|it| it.body.as_ref().unwrap().grants.len()).collect();
+    assert_eq!(granted.iter().sum::<usize>(), 8, "{granted:?}");
+    assert!(replies.iter().all(|reply| size(std::slice::from_ref(reply)) < MESSAGE_MAX));
 }
