@@ -41,8 +41,8 @@ pub fn read(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Problem
     (pipeline.filter(|_| sound), problems)
 }
 
-/// Whether the file is no worse, and this problem less often in it, with the corrected line in place. A correction is a
-/// guess; one that does not hold is not told.
+/// Whether the file is no worse with the corrected line in place, this problem gone and its kind less often in it. A
+/// correction is a guess; one that does not hold is not told.
 fn helps(problem: &Problem, all: &[Problem], source: &Source, options: Options) -> bool {
     let Some(fix) = &problem.fix else { return false };
     if source.text().len() > TRIED_MAX {
@@ -54,7 +54,10 @@ fn helps(problem: &Problem, all: &[Problem], source: &Source, options: Options) 
     let of =
         |problems: &[Problem], code: Code| problems.iter().filter(|it| it.code == code).count();
     let worse = left.iter().any(|it| it.code.is_slip() && of(&left, it.code) > of(all, it.code));
-    !worse && of(&left, problem.code) < of(all, problem.code)
+    let same = |it: &Problem| {
+        (it.code, it.span.start, &it.title) == (problem.code, problem.span.start, &problem.title)
+    };
+    !worse && !left.iter().any(same) && of(&left, problem.code) < of(all, problem.code)
 }
 
 /// The pipeline, whatever is wrong with it, and every problem.

@@ -1,6 +1,6 @@
 //! Places and corrections that odd files led to: each was found by the fuzzer.
 
-use windlass_core::problem::{Severity, Source};
+use windlass_core::problem::{Problem, Severity, Source};
 use windlass_core::spec::{Options, read};
 
 /// Files that made the parser loop, point beside the text, or suggest a line that was no better.
@@ -33,6 +33,7 @@ const ODD: &[&str] = &[
     "s: []v\u{85} #",
     ": \"${{s${{}}}\"l",
     "l: 2,${{}}\"\u{11}",
+    "k: {${{${{}},: :",
 ];
 
 #[test]
@@ -51,10 +52,14 @@ fn every_place_is_in_the_text_and_every_correction_helps() {
             let mut mended = (*text).to_owned();
             mended.replace_range(fix.span.clone(), &fix.text);
             let (_, left) = read(&Source::new("windlass.yml", mended), options);
-            let count = |problems: &[windlass_core::problem::Problem]| {
-                problems.iter().filter(|it| it.code == problem.code).count()
-            };
+            let count =
+                |problems: &[Problem]| problems.iter().filter(|it| it.code == problem.code).count();
             assert!(count(&left) < count(&problems), "{text:?}: {fix:?} does not help");
+            let same = |it: &Problem| {
+                (it.code, it.span.start, &it.title)
+                    == (problem.code, problem.span.start, &problem.title)
+            };
+            assert!(!left.iter().any(same), "{text:?}: {fix:?} leaves it where it was");
         }
     }
 }
