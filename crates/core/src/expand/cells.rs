@@ -234,16 +234,14 @@ fn values(known: &mut Known<'_>, texts: &[Text]) -> Vec<String> {
     rendered.filter(|value| seen.insert(value.clone())).collect()
 }
 
-/// `os` and `arch` route by themselves, others if asked; in the list form the value itself is the label.
+/// The axes that choose machines, with what stands before a value in its label; in the list form the value itself is
+/// the label.
 fn routes(matrix: &Matrix) -> Vec<(usize, String)> {
     let axes = matrix.axes.iter().enumerate();
     match matrix.form {
         MatrixForm::List => axes.map(|(at, _)| (at, String::new())).collect(),
         MatrixForm::Map => {
-            let routed = |name: &str| {
-                matches!(name, "os" | "arch") || matrix.route.iter().any(|axis| axis.value == name)
-            };
-            let routed = axes.filter(|(_, axis)| routed(&axis.name.value));
+            let routed = axes.filter(|(_, axis)| matrix.routes(axis));
             routed.map(|(at, axis)| (at, format!("{}=", axis.name.value))).collect()
         }
     }

@@ -39,40 +39,18 @@ fn now(known: &mut Known<'_>, asked: &Asked, expression: &Expression) -> Option<
 
 /// The expression with what is known written into it: whoever evaluates it knows nothing but `steps`.
 fn later(known: &mut Known<'_>, asked: &Asked, expression: &Expression) -> Option<When> {
-    let mut text = expression.text().to_owned();
-    for read in expression.paths().iter().rev().filter(|read| read.path[0] != "steps") {
-        let path = read.path.join(".");
-        let Some(literal) = value(known, &path).as_ref().and_then(literal) else {
-            let title = format!(
-                "the value of `{path}` cannot be written into a condition: it has both kinds of quotes"
-            );
-            let problem = Problem::new(Code::BadValue, asked.span.clone(), title);
-            known
-                .problems
-                .push(problem.help("give it to the step as a variable and test it there"));
-            return None;
-        };
-        text.replace_range(read.range.clone(), &literal);
-    }
-    Some(When::Asks(text.into()))
+    let rewritten = expression.partially(&known.scope, &["params", "matrix"]);
+    let left = rewritten.paths().into_iter().find(|read| read.path[0] != "steps");
+    let Some(left) = left else { return Some(When::Asks(rewritten.text().into())) };
+    let title = format!(
+        "the value of `{}` cannot be written into a condition: it has both kinds of quotes",
+        left.path.join(".")
+    );
+    let problem = Problem::new(Code::BadValue, asked.span.clone(), title);
+    known.problems.push(problem.help("give it to the step as a variable and test it there"));
+    None
 }
 
 fn value(known: &Known<'_>, path: &str) -> Option<Value> {
     Expression::parse(path).ok()?.evaluate(&known.scope).ok()
-}
-
-/// The value as the expression language writes it. It has no negative numbers, but compares a text that is spelled like
-/// a number with numbers.
-fn literal(value: &Value) -> Option<String> {
-    let quoted = |text: &str| {
-        let quote = ['"', '\''].into_iter().find(|quote| !text.contains(*quote))?;
-        Some(format!("{quote}{text}{quote}"))
-    };
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Number(number) if number.to_string().starts_with('-') => quoted(&number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Some(value.to_string())
-        }
-    }
 }

@@ -14,7 +14,7 @@ use super::specs::Specs;
 use crate::id::StepIx;
 use crate::plan::{NAME_MAX, PlanBuilder, PlanError};
 use crate::problem::{Code, Problem};
-use crate::spec::{Action, Pipeline, Shape, Step, duration, scalar_number};
+use crate::spec::{Action, Pipeline, Shape, Step, limit, scalar_number};
 
 /// Makes the plan of a pipeline, or tells every problem.
 pub fn expand(pipeline: &Pipeline, inputs: Inputs<'_>) -> Result<Expanded, Vec<Problem>> {
@@ -93,8 +93,8 @@ impl Planner<'_> {
 
     fn timeout(&mut self) -> Option<crate::time::Span> {
         let mut known = Known::new(&self.params, &mut self.problems);
-        let shape = ("timeout", Shape::Duration);
-        known.setting(self.pipeline.timeout.as_ref(), shape, |text| duration(text).ok())
+        let shape = ("timeout", Shape::Limit);
+        known.setting(self.pipeline.timeout.as_ref(), shape, |text| limit(text).ok())
     }
 
     fn add(&mut self, builder: &mut PlanBuilder, at: usize) {

@@ -6,7 +6,9 @@ use crate::id::StepIx;
 use crate::plan::{LockUse, OnFailure, Placement, REPEATS_MAX, Retry, StepSpec};
 use crate::problem::{Code, Problem};
 use crate::requirement::{Atom, Clause, Requirement};
-use crate::spec::{Nodes, Setting, Settings, Shape, Step, Text, duration, scalar_number};
+use crate::spec::{
+    Nodes, Setting, Settings, Shape, Step, Text, duration, limit, retry_on, scalar_number, wait,
+};
 use crate::time::Span;
 
 /// What the engine knows of a step, or of one cell of it.
@@ -23,10 +25,11 @@ pub(super) fn spec(
         let setting = own.as_ref().or(default.as_ref());
         known.setting(setting, (key, Shape::Duration), |text| duration(text).ok())
     };
-    let timeout = span(&own.timeout, &defaults.timeout, "timeout");
     let kill_grace = span(&own.kill_grace, &defaults.kill_grace, "kill_grace");
     let wait_for_worker = span(&own.wait_for_worker, &defaults.wait_for_worker, "wait_for_worker");
     let wait_for_lock = span(&own.wait_for_lock, &defaults.wait_for_lock, "wait_for_lock");
+    let timeout = own.timeout.as_ref().or(defaults.timeout.as_ref());
+    let timeout = known.setting(timeout, ("timeout", Shape::Limit), |text| limit(text).ok());
     let ignore = own.ignore_failure.or(defaults.ignore_failure).unwrap_or(false);
     StepSpec {
         placement: placement(known, step, defaults),
@@ -92,17 +95,23 @@ fn locks(known: &mut Known<'_>, step: &Step) -> Vec<LockUse> {
 fn retry(known: &mut Known<'_>, written: Option<&crate::spec::Retry>) -> Retry {
     let base = Retry::default();
     let Some(written) = written else { return base };
-    let (wait_min, wait_max) = written.wait.unwrap_or((base.wait_min, base.wait_max));
-    let shape = ("retry", Shape::Number(0, i64::from(REPEATS_MAX)));
+    let waits = (base.wait_min, base.wait_max);
+    let wait = known.setting(written.wait.as_ref(), ("wait", Shape::Wait), |text| wait(text).ok());
+    let (wait_min, wait_max) = wait.unwrap_or(waits);
+    let mut times = |setting: Option<&Setting<u16>>, key: &str| {
+        let shape = Shape::Number(0, i64::from(REPEATS_MAX));
+        known.setting(setting, (key, shape), |text| scalar_number(text, shape))
+    };
+    let (lost, again) =
+        (times(written.lost.as_ref(), "lost"), times(written.times.as_ref(), "retry"));
+    let on = written.on.iter();
     Retry {
-        times: known
-            .setting(written.times.as_ref(), shape, |t| scalar_number(t, shape.1))
-            .unwrap_or(0),
+        times: again.unwrap_or(0),
         wait_min,
         wait_max,
-        on: written.on.clone(),
+        on: on.filter_map(|on| known.setting(Some(on), ("on", Shape::RetryOn), retry_on)).collect(),
         elsewhere: written.elsewhere,
-        lost: written.lost.unwrap_or(base.lost),
+        lost: lost.unwrap_or(base.lost),
     }
 }
 

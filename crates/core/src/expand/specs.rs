@@ -10,7 +10,7 @@ use super::settings::{route, spec};
 use crate::id::StepIx;
 use crate::plan::StepSpec;
 use crate::problem::Problem;
-use crate::spec::{Late, Pipeline, ReadPath, Setting, Settings, Step};
+use crate::spec::{Pipeline, ReadPath, Retry, Setting, Settings, Step};
 
 /// Makes the specs of the cells of a step, each once.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ fn engine_reads<'a>(step: &'a Step, defaults: &'a Settings) -> Vec<&'a ReadPath>
     let mut reads: Vec<&ReadPath> = Vec::new();
     reads.extend(step.condition.iter().flat_map(|asked| &asked.reads));
     reads.extend(step.locks.iter().flat_map(|lock| &lock.name.reads));
-    reads.extend(late(step.per_worker.as_ref()));
+    reads.extend(step.per_worker.iter().flat_map(Setting::reads));
     for settings in [&step.settings, defaults] {
         for setting in [
             &settings.timeout,
@@ -68,20 +68,13 @@ fn engine_reads<'a>(step: &'a Step, defaults: &'a Settings) -> Vec<&'a ReadPath>
             &settings.wait_for_worker,
             &settings.wait_for_lock,
         ] {
-            reads.extend(late(setting.as_ref()));
+            reads.extend(setting.iter().flat_map(Setting::reads));
         }
-        reads.extend(late(settings.priority.as_ref()));
-        reads.extend(late(settings.retry.as_ref().and_then(|retry| retry.times.as_ref())));
-        reads.extend(settings.requires.iter().flatten().flat_map(|clause| late(Some(clause))));
+        reads.extend(settings.priority.iter().flat_map(Setting::reads));
+        reads.extend(settings.retry.iter().flat_map(Retry::reads));
+        reads.extend(settings.requires.iter().flatten().flat_map(Setting::reads));
         let nodes = settings.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
         reads.extend(nodes.flat_map(|text| &text.reads));
     }
     reads
-}
-
-fn late<T>(setting: Option<&Setting<T>>) -> &[ReadPath] {
-    match setting.map(|setting| &setting.value) {
-        Some(Late::Later(text)) => &text.reads,
-        Some(Late::Known(_)) | None => &[],
-    }
 }

@@ -88,6 +88,20 @@ impl Expression {
         to_text(&value).map(Cow::into_owned).ok_or_else(|| self.no_value())
     }
 
+    /// The same expression, with the values of all paths written into it that begin with a known root. A value that the
+    /// language cannot write (a text with both kinds of quotes) leaves its path where it is.
+    #[must_use]
+    pub fn partially(&self, scope: &Scope, known_roots: &[&str]) -> Self {
+        let mut text = self.text.to_string();
+        for read in self.paths().iter().rev() {
+            let known = known_roots.contains(&&*read.path[0]);
+            if let Some(literal) = known.then(|| literal(scope.get(&read.path))).flatten() {
+                text.replace_range(read.range.start - self.at..read.range.end - self.at, &literal);
+            }
+        }
+        Self::parse_at(&text, self.at).unwrap_or_else(|_| self.clone())
+    }
+
     /// The value if it is the same in every scope.
     pub(super) fn literal(&self) -> Option<&Value> {
         if let NodeKind::Literal(value) = &self.node.kind { Some(value) } else { None }
@@ -129,6 +143,22 @@ fn without_brackets(text: &str, range: Range<usize>) -> Range<usize> {
     let path = text[range.clone()].trim_start_matches(around);
     let start = range.end - path.len();
     start..start + path.trim_end_matches(around).len()
+}
+
+/// The value as the expression language writes it. It has no negative numbers, but compares a text that is spelled like
+/// a number with numbers.
+fn literal(value: &Value) -> Option<String> {
+    let quoted = |text: &str| {
+        let quote = ['"', '\''].into_iter().find(|quote| !text.contains(*quote))?;
+        Some(format!("{quote}{text}{quote}"))
+    };
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Number(number) if number.to_string().starts_with('-') => quoted(&number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Some(value.to_string())
+        }
+    }
 }
 
 fn misplaced_status(text: &str, range: Range<usize>) -> ExprError {

@@ -73,7 +73,8 @@ impl Template {
         Ok(rendered)
     }
 
-    /// The same string, with the values of those expressions in place that read nothing but the known roots.
+    /// The same string, with every value in place that begins with a known root: the value of an expression that reads
+    /// nothing else, and what is known inside of one that does.
     pub fn partially(&self, scope: &Scope, known_roots: &[&str]) -> Result<Self, ExprError> {
         let known = |read: &PathUse| known_roots.contains(&&*read.path[0]);
         let mut template = Self::default();
@@ -85,7 +86,9 @@ impl Template {
                     push_value(&mut value, expression, scope)?;
                     template.push_text(&value);
                 }
-                Piece::Expr(_) => template.0.push(piece.clone()),
+                Piece::Expr(expression) => {
+                    template.0.push(Piece::Expr(expression.partially(scope, known_roots)));
+                }
             }
         }
         Ok(template)

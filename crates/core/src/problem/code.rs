@@ -103,6 +103,8 @@ codes! {
     UnknownCall = "E054",
     /// The same entry twice in a list.
     Twice = "E055",
+    /// A limit of nothing.
+    ZeroLimit = "E056",
 
     /// A need that is no step.
     UnknownNeed = "E061",

@@ -25,6 +25,6 @@ pub use pipeline::{
     Action, Asked, Axis, CellPart, Late, LockRef, Matrix, MatrixForm, NeedRef, Nodes, Param,
     ParamKind, Pipeline, ReadPath, Retry, Setting, Settings, Spanned, Step, Text, Variable,
 };
-pub(crate) use read::expression_problem;
+pub(crate) use read::{expression_problem, retry_on, wait};
 pub(crate) use shape::{expected, scalar_number};
-pub use units::{DurationError, duration};
+pub use units::{DurationError, duration, limit};

@@ -65,6 +65,16 @@ pub struct Setting<T> {
     pub span: Range<usize>,
 }
 
+impl<T> Setting<T> {
+    /// What it reads, if it is not written out.
+    pub(crate) fn reads(&self) -> &[ReadPath] {
+        match &self.value {
+            Late::Later(text) => &text.reads,
+            Late::Known(_) => &[],
+        }
+    }
+}
+
 /// A pipeline file, read.
 #[derive(Clone, Debug, Default)]
 pub struct Pipeline {
@@ -236,13 +246,22 @@ pub struct Retry {
     /// Attempts after the first.
     pub times: Option<Setting<u16>>,
     /// The shortest and longest wait.
-    pub wait: Option<(Span, Span)>,
+    pub wait: Option<Setting<(Span, Span)>>,
     /// Which failures are tried again.
-    pub on: Vec<RetryOn>,
+    pub on: Vec<Setting<RetryOn>>,
     /// Whether another worker should try.
     pub elsewhere: bool,
     /// Hand-outs after the first when workers are lost.
-    pub lost: Option<u16>,
+    pub lost: Option<Setting<u16>>,
+}
+
+impl Retry {
+    /// What it reads, if its values are not written out.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &ReadPath> {
+        let numbers = self.times.iter().chain(&self.lost).flat_map(Setting::reads);
+        let waits = self.wait.iter().flat_map(Setting::reads);
+        numbers.chain(waits).chain(self.on.iter().flat_map(Setting::reads))
+    }
 }
 
 /// A lock as it was written.
@@ -287,6 +306,21 @@ pub struct Matrix {
     pub exclude: Vec<CellPart>,
     /// Axes whose value a worker must have as a label.
     pub route: Vec<Spanned<String>>,
+}
+
+impl Matrix {
+    /// Whether the values of an axis choose the machine: asked for, or by itself.
+    pub(crate) fn routes(&self, axis: &Axis) -> bool {
+        let asked = self.route.iter().any(|name| name.value == axis.name.value);
+        asked || self.routes_by_itself().any(|it| it.name.value == axis.name.value)
+    }
+
+    /// The axes that choose the machine without being asked to: `os` and `arch`.
+    pub fn routes_by_itself(&self) -> impl Iterator<Item = &Axis> {
+        let asked = |axis: &Axis| self.route.iter().any(|name| name.value == axis.name.value);
+        let known = |axis: &Axis| matches!(&*axis.name.value, "os" | "arch");
+        self.axes.iter().filter(move |axis| known(axis) && !asked(axis))
+    }
 }
 
 /// Values of a cell by their names, as an `include` or `exclude` has them.

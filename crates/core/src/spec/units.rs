@@ -11,6 +11,8 @@ pub enum DurationError {
     Unreadable,
     /// Longer than anything waits.
     TooLong,
+    /// Nothing, where something must be.
+    Zero,
 }
 
 /// The longest duration: ten years are a mistake for "for ever".
@@ -43,6 +45,17 @@ pub fn duration(text: &str) -> Result<Span, DurationError> {
     }
 }
 
+/// Reads a duration that something must be done in: nothing is done in none.
+pub fn limit(text: &str) -> Result<Span, DurationError> {
+    match duration(text) {
+        Ok(Span::ZERO) => Err(DurationError::Zero),
+        Err(DurationError::Bare) if text.parse::<f64>().is_ok_and(|bare| bare == 0.0) => {
+            Err(DurationError::Zero)
+        }
+        read => read,
+    }
+}
+
 fn unit(word: &str) -> Option<u64> {
     Some(match word {
         "ms" => 1,
@@ -69,5 +82,14 @@ mod tests {
         for bad in ["", "s", "1m2h", "1 h", "1.5h", "-1s", "15min", "1h1h", "١s"] {
             assert_eq!(duration(bad), Err(DurationError::Unreadable), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_more_than_nothing() {
+        assert_eq!(limit("1ms"), Ok(Span::millis(1)));
+        for zero in ["0", "0.0", "0s", "0h0m"] {
+            assert_eq!(limit(zero), Err(DurationError::Zero), "{zero}");
+        }
+        assert_eq!(limit("15"), Err(DurationError::Bare));
     }
 }

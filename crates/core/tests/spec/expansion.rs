@@ -87,11 +87,11 @@ steps:
     b[linux] <- a
         requires docker, os=linux
         reads a
-        {"action":{"script":{"text":"./b.sh \"${W1}\" \"${W2}\" \"${W3}\"","shell":"bash"}},"vars":[["W1","it's \"x\""],["W2","${{ steps.a.outputs.v }}"],["W3","${{ default(steps.a.outputs.v, params.channel) }}"]],"env":[["CHANNEL","beta"],["KEEP","step"],["D","d"],["MIX","beta-${{ matrix.os }}-${{ steps.a.outputs.v }}"]],"dir":"out/${{ matrix.os }}","axes":["os"],"params":{"channel":"beta"}}
+        {"action":{"script":{"text":"./b.sh \"${W1}\" \"${W2}\" \"${W3}\"","shell":"bash"}},"vars":[["W1","it's \"x\""],["W2","${{ steps.a.outputs.v }}"],["W3","${{ default(steps.a.outputs.v, \"beta\") }}"]],"env":[["CHANNEL","beta"],["KEEP","step"],["D","d"],["MIX","beta-${{ matrix.os }}-${{ steps.a.outputs.v }}"]],"dir":"out/${{ matrix.os }}","axes":["os"]}
     b[windows] <- a
         requires docker, os=windows
         reads a
-        {"action":{"script":{"text":"./b.sh \"${W1}\" \"${W2}\" \"${W3}\"","shell":"bash"}},"vars":[["W1","it's \"x\""],["W2","${{ steps.a.outputs.v }}"],["W3","${{ default(steps.a.outputs.v, params.channel) }}"]],"env":[["CHANNEL","beta"],["KEEP","step"],["D","d"],["MIX","beta-${{ matrix.os }}-${{ steps.a.outputs.v }}"]],"dir":"out/${{ matrix.os }}","axes":["os"],"params":{"channel":"beta"}}
+        {"action":{"script":{"text":"./b.sh \"${W1}\" \"${W2}\" \"${W3}\"","shell":"bash"}},"vars":[["W1","it's \"x\""],["W2","${{ steps.a.outputs.v }}"],["W3","${{ default(steps.a.outputs.v, \"beta\") }}"]],"env":[["CHANNEL","beta"],["KEEP","step"],["D","d"],["MIX","beta-${{ matrix.os }}-${{ steps.a.outputs.v }}"]],"dir":"out/${{ matrix.os }}","axes":["os"]}
     b <- b[linux] b[windows]
     "#);
     let expanded = plan(text, &[("slots", "7")]).expect("it is sound");

@@ -10,6 +10,7 @@ mod first_mistakes;
 mod graph;
 mod hostile;
 mod keys;
+mod limits;
 mod outline;
 mod paths;
 mod sample;

@@ -374,7 +374,7 @@ steps:
   h: { run: make, lock: [a, \"${{ 'a' }}\"] }
 ";
     assert_snapshot!(told(text), @r#"
-    error[E042]: `timeout` takes a duration such as `90s` or `15m`, and this comes out as `15`
+    error[E042]: `timeout` takes a duration above zero such as `90s` or `15m`, and this comes out as `15`
      --> windlass.yml:3:28
       |
     3 |   a: { run: make, timeout: "${{ params.t }}" }

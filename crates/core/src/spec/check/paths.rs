@@ -49,7 +49,11 @@ impl<'a> Paths<'a> {
         self.step = Some(at);
     }
 
-    pub(super) fn check(&mut self, place: Place, reads: &[ReadPath]) {
+    pub(super) fn check<'r>(
+        &mut self,
+        place: Place,
+        reads: impl IntoIterator<Item = &'r ReadPath>,
+    ) {
         for read in reads {
             let problem = self.problem(place, read);
             self.problems.extend(problem);

@@ -4,7 +4,7 @@ use super::needs;
 use super::paths::{Paths, Place};
 use super::reach::Reach;
 use crate::problem::{Problem, Source};
-use crate::spec::pipeline::{Action, Late, Pipeline, ReadPath, Setting, Settings, Step, Text};
+use crate::spec::pipeline::{Action, Pipeline, Retry, Setting, Settings, Step, Text};
 
 /// Tells what does not fit together.
 pub(crate) fn pipeline(source: &Source, pipeline: &Pipeline, problems: &mut Vec<Problem>) {
@@ -19,9 +19,9 @@ pub(crate) fn pipeline(source: &Source, pipeline: &Pipeline, problems: &mut Vec<
 }
 
 fn top(paths: &mut Paths<'_>, pipeline: &Pipeline) {
-    paths.check(Place::Plan, late(pipeline.timeout.as_ref()));
+    paths.check(Place::Plan, pipeline.timeout.iter().flat_map(Setting::reads));
     for (_, slots) in &pipeline.locks {
-        paths.check(Place::Plan, late(Some(slots)));
+        paths.check(Place::Plan, slots.reads());
     }
     for variable in &pipeline.env {
         paths.check(Place::Work, &variable.value.reads);
@@ -43,20 +43,18 @@ fn step(paths: &mut Paths<'_>, step: &Step) {
         texts(paths, Place::Axis, listed.chain(in_cells));
     }
     texts(paths, Place::Plan, step.locks.iter().map(|lock| &lock.name));
-    paths.check(Place::Plan, late(step.per_worker.as_ref()));
+    paths.check(Place::Plan, step.per_worker.iter().flat_map(Setting::reads));
     settings(paths, &step.settings);
 }
 
 fn settings(paths: &mut Paths<'_>, of: &Settings) {
     texts(paths, Place::Work, of.env.iter().map(|variable| &variable.value).chain(&of.dir));
     for setting in [&of.timeout, &of.wait_for_worker, &of.wait_for_lock, &of.kill_grace] {
-        paths.check(Place::Plan, late(setting.as_ref()));
+        paths.check(Place::Plan, setting.iter().flat_map(Setting::reads));
     }
-    paths.check(Place::Plan, late(of.priority.as_ref()));
-    paths.check(Place::Plan, late(of.retry.as_ref().and_then(|retry| retry.times.as_ref())));
-    for clause in of.requires.iter().flatten() {
-        paths.check(Place::Plan, late(Some(clause)));
-    }
+    paths.check(Place::Plan, of.priority.iter().flat_map(Setting::reads));
+    paths.check(Place::Plan, of.retry.iter().flat_map(Retry::reads));
+    paths.check(Place::Plan, of.requires.iter().flatten().flat_map(Setting::reads));
     let nodes = of.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
     texts(paths, Place::Plan, nodes);
 }
@@ -64,12 +62,5 @@ fn settings(paths: &mut Paths<'_>, of: &Settings) {
 fn texts<'t>(paths: &mut Paths<'_>, place: Place, texts: impl Iterator<Item = &'t Text>) {
     for text in texts {
         paths.check(place, &text.reads);
-    }
-}
-
-fn late<T>(setting: Option<&Setting<T>>) -> &[ReadPath] {
-    match setting.map(|setting| &setting.value) {
-        Some(Late::Later(text)) => &text.reads,
-        Some(Late::Known(_)) | None => &[],
     }
 }

@@ -39,7 +39,7 @@ pub(crate) const PIPELINE: Object = Object {
             "Settings of every step that does not have its own",
         )
         .foreign(&["default"]),
-        key("timeout", Shape::Duration, "The longest that a run may take").foreign(&[
+        key("timeout", Shape::Limit, "The longest that a run may take").foreign(&[
             "timeout-minutes",
             "timeout_sec",
             "deadline",

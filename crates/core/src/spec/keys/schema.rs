@@ -10,6 +10,8 @@ use super::table::{Available, Key, Object, Shape};
 /// A template wherever text is allowed: it is decided later what comes out of it.
 const TEMPLATE: &str = r"\$\{\{";
 const DURATION: &str = r"^([0-9]+(ms|s|m|h|d))+$";
+/// A duration with a digit that is not zero.
+const LIMIT: &str = r"^([0-9]+(ms|s|m|h|d))*0*[1-9][0-9]*(ms|s|m|h|d)([0-9]+(ms|s|m|h|d))*$";
 const NAME: &str = "^[A-Za-z_][A-Za-z0-9_-]*$";
 
 /// The JSON Schema of a pipeline file, for editors and for checks by machine.
@@ -67,6 +69,7 @@ fn shape(of: Shape, definitions: &mut Definitions) -> Value {
             { "type": "string", "pattern": TEMPLATE },
         ] }),
         Shape::Duration => text_or(DURATION),
+        Shape::Limit => text_or(LIMIT),
         Shape::Wait => text_or(r"^([0-9]+(ms|s|m|h|d))+(\.\.([0-9]+(ms|s|m|h|d))+)?$"),
         Shape::RetryOn => {
             json!({ "type": "string", "pattern": "^(failed|timed_out|exit-[0-9]+)$" })

@@ -56,8 +56,8 @@ const SHELL: Key =
     key("shell", Shape::Text, "What runs the command; `sh` if left out").foreign(&["interpreter"]);
 const DIR: Key = key("dir", Shape::Text, "Where it runs, from the root of the pipeline")
     .foreign(&["working-directory", "working_dir", "workdir", "cwd", "directory"]);
-const TIMEOUT: Key = key("timeout", Shape::Duration, "The longest that one attempt may run")
-    .foreign(&[
+const TIMEOUT: Key =
+    key("timeout", Shape::Limit, "The longest that one attempt may run").foreign(&[
         "timeout-minutes",
         "timeout_sec",
         "timeout_seconds",

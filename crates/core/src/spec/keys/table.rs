@@ -46,6 +46,8 @@ pub(crate) enum Shape {
     Number(i64, i64),
     /// `250ms 90s 15m 2h`.
     Duration,
+    /// A duration that is not zero.
+    Limit,
     /// A duration, or two with `..` between.
     Wait,
     /// `failed`, `timed_out` or `exit-N`.

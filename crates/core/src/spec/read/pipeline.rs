@@ -5,7 +5,7 @@ use crate::problem::{Code, Fix, Problem};
 use crate::spec::names::{is_name, name_like};
 use crate::spec::pipeline::{Pipeline, Setting, Spanned};
 use crate::spec::tree::{Node, Value};
-use crate::spec::units::duration;
+use crate::spec::units::limit;
 
 impl Reader<'_> {
     /// The whole pipeline.
@@ -15,7 +15,7 @@ impl Reader<'_> {
         Pipeline {
             name: self.name(root.get("name")),
             about: root.get("about").and_then(Node::as_text).map(str::to_owned),
-            timeout: self.setting(root.get("timeout"), |text| duration(text).ok()),
+            timeout: self.setting(root.get("timeout"), |text| limit(text).ok()),
             params: self.params(root.get("params")),
             env: self.env(root.get("env")),
             locks: self.locks_of(root.get("locks")),

@@ -7,7 +7,7 @@ use crate::problem::{Code, Problem};
 use crate::requirement::Requirement;
 use crate::spec::pipeline::{LockRef, Nodes, Retry, Settings, Spanned};
 use crate::spec::tree::{Node, Scalar, Value};
-use crate::spec::units::duration;
+use crate::spec::units::{duration, limit};
 
 impl Reader<'_> {
     pub(super) fn settings(&mut self, node: &Node<'_>) -> Settings {
@@ -18,7 +18,7 @@ impl Reader<'_> {
             tags: node.get("tags").map(|node| self.names(node, "tag")),
             shell: node.get("shell").and_then(|node| self.shell(node)),
             dir: node.get("dir").and_then(|node| self.text(node)),
-            timeout: self.setting(node.get("timeout"), span),
+            timeout: self.setting(node.get("timeout"), |text| limit(text).ok()),
             retry: node.get("retry").map(|node| self.retry(node)),
             requires: node.get("requires").map(|node| self.requires(node)),
             priority: self.setting(node.get("priority"), |text| text.parse().ok()),
@@ -51,14 +51,13 @@ impl Reader<'_> {
         if matches!(node.value, Value::Scalar(_)) {
             return Retry { times: self.setting(Some(node), times), ..Retry::default() };
         }
-        let word = |key: &str| node.get(key).and_then(Node::as_text);
         let on = node.get("on").map(Node::many).unwrap_or_default();
         Retry {
             times: self.setting(node.get("times"), times),
-            wait: word("wait").and_then(|text| wait(text).ok()),
-            on: on.iter().filter_map(|item| retry_on(item.as_text()?)).collect(),
+            wait: self.setting(node.get("wait"), |text| wait(text).ok()),
+            on: on.iter().filter_map(|item| self.setting(Some(item), retry_on)).collect(),
             elsewhere: flag(node.get("elsewhere")).unwrap_or(false),
-            lost: word("lost").and_then(times),
+            lost: self.setting(node.get("lost"), times),
         }
     }
 

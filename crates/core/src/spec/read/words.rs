@@ -10,6 +10,9 @@ pub(crate) fn wait(text: &str) -> Result<(Span, Span), DurationError> {
         Some((min, max)) => (duration(min.trim())?, duration(max.trim())?),
         None => (duration(text)?, duration(text)?),
     };
+    if min == Span::ZERO && max > min {
+        return Err(DurationError::Zero);
+    }
     if min <= max { Ok((min, max)) } else { Err(DurationError::Unreadable) }
 }
 

@@ -1,12 +1,13 @@
 //! Whether one text is what its key takes.
 
+use super::durations::bad_duration;
 use crate::problem::{Code, Fix, Problem, Source};
 use crate::requirement::Requirement;
 use crate::spec::keys::Shape;
 use crate::spec::names::{is_name, name_like, nearest};
 use crate::spec::read::{retry_on, wait};
 use crate::spec::tree::{Node, Scalar};
-use crate::spec::units::{DurationError, duration};
+use crate::spec::units::{duration, limit};
 
 /// What is wrong with a scalar, if it is not what `shape` takes. Templates pass: they are looked at when rendered.
 pub(super) fn scalar_problem(
@@ -38,6 +39,7 @@ pub(super) fn scalar_problem(
             scalar_number::<i64>(text, shape).is_none().then(|| wrong(Code::BadNumber))
         }
         Shape::Duration => duration(text).err().map(|e| bad_duration(source, node, key, text, e)),
+        Shape::Limit => limit(text).err().map(|e| bad_duration(source, node, key, text, e)),
         Shape::Wait => wait(text).err().map(|e| bad_duration(source, node, key, text, e)),
         Shape::RetryOn => retry_on(text).is_none().then(|| wrong(Code::UnknownWord)),
         Shape::Requirement => requirement(source, node, text),
@@ -78,6 +80,7 @@ pub(crate) fn expected(shape: Shape) -> String {
         Shape::Flag => "`true` or `false`".to_owned(),
         Shape::Number(min, max) => format!("a whole number from {min} to {max}"),
         Shape::Duration => "a duration such as `90s` or `15m`".to_owned(),
+        Shape::Limit => "a duration above zero such as `90s` or `15m`".to_owned(),
         Shape::Wait => "a duration such as `5s`, or two as `5s..1m`".to_owned(),
         Shape::RetryOn => "`failed`, `timed_out` or `exit-N`".to_owned(),
         Shape::Requirement => "a requirement".to_owned(),
@@ -110,56 +113,6 @@ pub(crate) fn scalar_number<T: TryFrom<i64>>(text: &str, shape: Shape) -> Option
     T::try_from(number).ok()
 }
 
-fn bad_duration(
-    source: &Source,
-    node: &Node<'_>,
-    key: &str,
-    text: &str,
-    error: DurationError,
-) -> Problem {
-    let help = "durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`";
-    let span = node.span.clone();
-    match error {
-        DurationError::Bare => {
-            // Minutes, as in most tools where a bare number is allowed for a time limit; small waits are seconds.
-            let unit = if matches!(key, "wait" | "kill_grace") { "s" } else { "m" };
-            let whole = text.split('.').next().unwrap_or(text);
-            Problem::new(Code::BareNumber, span, format!("`{key}` needs a unit"))
-                .label(format!("{text} of what?"))
-                .help(help)
-                .fix(Fix::replace(source, &node.span, &format!("{whole}{unit}")))
-        }
-        DurationError::Unreadable if text.contains("..") => {
-            let title = format!("`{}` is no span of waits", short(text));
-            Problem::new(Code::BadDuration, span, title)
-                .help("write the shorter wait first and the longest second, as in `5s..1m`")
-        }
-        DurationError::Unreadable => {
-            let fix = spelled(text).and_then(|text| Fix::replace(source, &node.span, &text));
-            let title = format!("`{}` is no duration", short(text));
-            Problem::new(Code::BadDuration, span, title).help(help).fix(fix)
-        }
-        DurationError::TooLong => {
-            let title = format!("`{}` is longer than ten years", short(text));
-            Problem::new(Code::BadDuration, span, title).help("leave the key out to wait for ever")
-        }
-    }
-}
-
-/// `15 min`, `2 hours`: the unit as windlass spells it.
-fn spelled(text: &str) -> Option<String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let unit = match text[digits..].trim().to_lowercase().as_str() {
-        "ms" | "msec" | "millis" | "milliseconds" => "ms",
-        "s" | "sec" | "secs" | "second" | "seconds" => "s",
-        "m" | "min" | "mins" | "minute" | "minutes" => "m",
-        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
-        "d" | "day" | "days" => "d",
-        _ => return None,
-    };
-    (digits > 0).then(|| format!("{}{unit}", &text[..digits]))
-}
-
 fn requirement(source: &Source, node: &Node<'_>, text: &str) -> Option<Problem> {
     let error = Requirement::parse(text).err()?;
     let span = node.locate(source.text(), &error.range);
@@ -171,7 +124,7 @@ fn requirement(source: &Source, node: &Node<'_>, text: &str) -> Option<Problem> 
 }
 
 /// Enough of a text to recognise it.
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     let cut: String = line.chars().take(40).collect();
     if cut.len() < text.len() { format!("{cut}…") } else { cut }

@@ -7,7 +7,7 @@ use windlass_core::engine::{RunOptions, Unplaceable};
 use windlass_core::expand::{Expanded, Selection};
 use windlass_core::problem::Severity;
 use windlass_core::requirement::Labels;
-use windlass_core::spec::duration;
+use windlass_core::spec::limit;
 use windlass_core::time::Span;
 
 use crate::cli::args::GivenParam;
@@ -97,7 +97,7 @@ enum Mode {
 }
 
 fn read_duration(text: &str) -> Result<Span, String> {
-    duration(text).map_err(|_| "write it like 250ms, 90s, 15m or 2h".to_owned())
+    limit(text).map_err(|_| "write it like 250ms, 90s, 15m or 2h, not zero".to_owned())
 }
 
 /// Plans the run and does it.

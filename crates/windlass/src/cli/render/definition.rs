@@ -37,7 +37,7 @@ fn written(known: &Known, pipeline: &Pipeline, step: &Step) -> Tree {
     let mut map = Entries::default();
     map.some("about", step.about.as_ref().map(Tree::text));
     map.some("needs", some_list(step.needs.iter().map(need)));
-    map.some("if", step.condition.as_ref().map(condition));
+    map.some("if", step.condition.as_ref().map(|asked| condition(known, asked)));
     map.some("matrix", step.matrix.as_ref().map(|of| matrix(known, of)));
     map.some("lock", some_list(step.locks.iter().map(|lock| lock_use(known, lock))));
     map.some("pin", (step.pin == Pin::Leader).then(|| Tree::text("leader")));
@@ -121,13 +121,22 @@ impl Known {
         template.partially(&self.0, &["params"]).as_ref().unwrap_or(template).to_string()
     }
 
+    /// The expression with the params in place.
+    fn within(&self, expression: &Expression) -> Expression {
+        expression.partially(&self.0, &["params"])
+    }
+
     pub(super) fn text(&self, text: &Text) -> Tree {
         Tree::Text(self.fold(&text.template))
     }
 
     fn setting<T: ToString>(&self, setting: &Setting<T>) -> Tree {
+        self.or_later(setting, T::to_string)
+    }
+
+    fn or_later<T>(&self, setting: &Setting<T>, written: impl FnOnce(&T) -> String) -> Tree {
         match &setting.value {
-            Late::Known(value) => Tree::Text(value.to_string()),
+            Late::Known(value) => Tree::Text(written(value)),
             Late::Later(text) => self.text(text),
         }
     }
@@ -180,14 +189,21 @@ fn need(need: &NeedRef) -> Tree {
     Tree::Map(vec![("step".into(), step), ("optional".into(), Tree::bare(&true))])
 }
 
-/// The status first, if it is not the usual one, then what is asked of values.
-fn condition(asked: &Asked) -> Tree {
+/// The status first, if it is not the usual one, then what is asked of values. A question that params alone answer is
+/// shown as it was asked.
+fn condition(known: &Known, asked: &Asked) -> Tree {
     let status = match asked.condition.status {
         Condition::Success => None,
         Condition::Failure => Some("failure()"),
         Condition::Always => Some("always()"),
     };
-    let value = asked.condition.value.as_ref().map(Expression::text);
+    let later = asked.reads.iter().any(|read| read.path[0] == "steps");
+    let value = asked
+        .condition
+        .value
+        .as_ref()
+        .map(|value| if later { known.within(value) } else { value.clone() });
+    let value = value.as_ref().map(Expression::text);
     Tree::text(match (status, value) {
         (None, None) => "success()".to_owned(),
         (Some(status), None) => status.to_owned(),
@@ -216,13 +232,19 @@ fn nodes(known: &Known, nodes: &Nodes) -> Tree {
 fn retry(known: &Known, retry: &Retry) -> Tree {
     let mut map = Entries::default();
     map.some("times", retry.times.as_ref().map(|times| known.number(times)));
-    let wait = retry.wait.map(|(min, max)| {
-        Tree::text(if min == max { min.to_string() } else { format!("{min}..{max}") })
+    let wait = retry.wait.as_ref().map(|wait| {
+        known.or_later(
+            wait,
+            |(min, max)| {
+                if min == max { min.to_string() } else { format!("{min}..{max}") }
+            },
+        )
     });
     map.some("wait", wait);
-    map.some("on", some_list(retry.on.iter().map(|on| Tree::text(retry_on(*on)))));
+    let on = retry.on.iter().map(|on| known.or_later(on, |on| retry_on(*on)));
+    map.some("on", some_list(on));
     map.some("elsewhere", retry.elsewhere.then(|| Tree::bare(&true)));
-    map.some("lost", retry.lost.as_ref().map(Tree::bare));
+    map.some("lost", retry.lost.as_ref().map(|lost| known.number(lost)));
     match <[_; 1]>::try_from(map.0) {
         Ok([(key, times)]) if key == "times" => times,
         Ok(only) => Tree::Map(only.into()),

@@ -109,6 +109,36 @@ fn what_is_expanded_makes_the_same_plan_and_expands_to_itself() {
     }
 }
 
+#[test]
+fn params_beside_later_values_are_in_place() {
+    let text = r#"params: { channel: beta, both: "a'b\"c", n: -2 }
+steps:
+  a: { run: make, outputs: [v] }
+  b:
+    needs: a
+    if: steps.a.outputs.v != params.channel and params.n < 3
+    env:
+      MIXED: "${{ params.channel }}-${{ default(steps.a.outputs.v, params.channel) }}"
+      BOTH: "${{ default(steps.a.outputs.v, params.both) }}"
+      LESS: "${{ params.n < steps.a.outputs.v }}"
+    run: make
+"#;
+    let folder = Folder::with(text);
+    let once = folder.data("expand");
+    let step = once.split("  b:\n").nth(1).unwrap();
+    assert_snapshot!(step, @r#"
+    needs: a
+    if: steps.a.outputs.v != "beta" and "-2" < 3
+    env:
+      MIXED: beta-${{ default(steps.a.outputs.v, "beta") }}
+      BOTH: "${{ default(steps.a.outputs.v, params.both) }}"
+      LESS: '${{ "-2" < steps.a.outputs.v }}'
+    run: make
+    "#);
+    let folder = folder.file("once.yml", &once);
+    assert_eq!(plan(&folder, "once.yml"), plan(&folder, "windlass.yml"));
+}
+
 fn plan(folder: &Folder, file: &str) -> String {
     let plan: Value =
         serde_json::from_str(&folder.data(&format!("plan {file} --json"))).expect("it is JSON");
