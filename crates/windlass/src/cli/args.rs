@@ -16,7 +16,6 @@ use super::help;
     name = "windlass",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     help_template = help::TEMPLATE,
     after_help = help::SMALLEST
 )]

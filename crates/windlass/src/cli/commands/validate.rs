@@ -12,8 +12,9 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::load::Loaded;
 use crate::cli::output::Ink;
-use crate::cli::render::{Report, count, listed};
+use crate::cli::render::{Outlook, Report, count, listed, refused_here, routing_notes};
 use crate::cli::{exit, output};
+use crate::worker::labels;
 
 /// Tell everything that is wrong with a file, and how to mend it
 #[derive(Debug, clap::Args)]
@@ -90,10 +91,16 @@ impl Valid {
         let name = self.report.source.name();
         let found = listed(&self.found());
         let ok = format!("{name} is {}: {found}", context.out.paint(Ink::Good, "valid"));
-        if self.report.problems.is_empty() {
-            return ok;
-        }
-        format!("{}\n{ok}", self.report.text(&context.out))
+        let problems = (!self.report.problems.is_empty()).then(|| self.report.text(&context.out));
+        let note = |text: &String| format!("{} {text}", context.out.paint(Ink::Quiet, "note:"));
+        let notes = self.outlook().map(|outlook| routing_notes(&self.loaded.pipeline, &outlook));
+        let notes: Vec<String> = notes.iter().flatten().map(note).collect();
+        problems.into_iter().chain([ok]).chain(notes).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What a run would do here.
+    fn outlook(&self) -> Option<Outlook<'_>> {
+        self.expanded.as_ref().map(|expanded| Outlook::new(expanded, &labels::detect()))
     }
 
     /// What the file has.
@@ -138,6 +145,7 @@ impl Valid {
             "cells": self.expanded.as_ref().map(|_| self.cells()),
             "locks": self.locks(),
             "params": params,
+            "refused_here": self.outlook().as_ref().map(refused_here),
             "problems": self.report.json(),
         })
         .to_string()

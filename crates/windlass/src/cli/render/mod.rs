@@ -9,6 +9,7 @@ mod outlook;
 mod plan_json;
 mod plan_text;
 mod problems;
+mod routing;
 mod tree;
 
 pub(crate) use count::{count, listed};
@@ -18,3 +19,4 @@ pub(crate) use outlook::Outlook;
 pub(crate) use plan_json::plan_json;
 pub(crate) use plan_text::plan_text;
 pub(crate) use problems::Report;
+pub(crate) use routing::{refused_here, routing_notes};

@@ -95,6 +95,27 @@ fn a_commands_help() {
 }
 
 #[test]
+fn help_is_a_command_too() {
+    let folder = Folder::empty();
+    assert_eq!(folder.data("help"), folder.data("--help"));
+    for command in ["run", "plan", "validate", "explain"] {
+        assert_eq!(
+            folder.data(&format!("help {command}")),
+            folder.data(&format!("{command} --help"))
+        );
+    }
+    assert_snapshot!(folder.run("help valdate"), @r#"
+    exit code 2
+    --- said ---
+    error: unrecognized subcommand 'valdate'
+
+    Usage: windlass COMMAND [ARGUMENTS]
+
+    For more information, try '--help'.
+    "#);
+}
+
+#[test]
 fn nothing_asked_is_answered_with_help() {
     let output = Folder::empty().output("");
     assert_eq!(output.status.code(), Some(2));

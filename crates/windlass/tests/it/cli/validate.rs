@@ -7,7 +7,35 @@ use super::crew::{Folder, SHIP, shown};
 
 #[test]
 fn a_valid_file_says_what_it_has() {
-    assert_snapshot!(Folder::with(SHIP).run("validate"), @r#"windlass.yml is valid: 6 steps, 3 matrix cells, 2 locks and 1 param"#);
+    assert_snapshot!(Folder::with(SHIP).run("validate"), @r#"
+    windlass.yml is valid: 6 steps, 3 matrix cells, 2 locks and 1 param
+    note: axes called `os` and `arch` choose the machine, here in test; this machine cannot run 1 of 3 cells: test[plan9,sqlite]
+    "#);
+}
+
+#[test]
+fn a_matrix_that_chooses_machines_is_noted() {
+    let told = |matrix: &str| {
+        let text = format!("steps:\n  test: {{ matrix: {matrix}, run: make }}\n");
+        Folder::with(&text).run("validate")
+    };
+    assert_snapshot!(told("{ os: [linux], arch: [pdp11, vax], db: [a, b] }"), @r#"
+    windlass.yml is valid: 1 step and 4 matrix cells
+    note: axes called `os` and `arch` choose the machine, here in test; this machine cannot run 4 of 4 cells: test[linux,pdp11,a], test[linux,pdp11,b], test[linux,vax,a] and test[linux,vax,b]
+    "#);
+    assert_snapshot!(told("{ db: [a, b] }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
+    assert_snapshot!(told("{ os: [linux, plan9], route: os }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
+    assert_snapshot!(told("{ arch: [vax, pdp11, z80, m68k, i486, sparc] }"), @r#"
+    windlass.yml is valid: 1 step and 6 matrix cells
+    note: axes called `os` and `arch` choose the machine, here in test; this machine cannot run 6 of 6 cells: test[vax], test[pdp11], test[z80] and 3 more
+    "#);
+    assert_snapshot!(told("[sqlite, postgres]"), @r#"
+    windlass.yml is valid: 1 step and 2 matrix cells
+    note: a matrix that is a list asks for machines with these labels, here in test; this machine cannot run 2 of 2 cells: test[sqlite] and test[postgres]; values that are no labels get a name: `matrix: { db: [a, b] }`
+    "#);
+    let folder = Folder::with("steps: { test: { matrix: { os: [plan9] }, run: make } }");
+    let json: Value = serde_json::from_str(&folder.data("validate --json")).unwrap();
+    assert_eq!(json["refused_here"], serde_json::json!(["test[plan9]"]));
 }
 
 #[test]
@@ -96,7 +124,7 @@ fn a_param_that_must_be_given_is_no_problem_of_the_file() {
     assert_snapshot!(folder.run("validate"), @r#"windlass.yml is valid: 1 step and 1 param"#);
     assert_snapshot!(folder.run("validate -p version=soon"), @r#"
     exit code 3
-    error[E042]: `timeout` takes a duration such as `90s` or `15m`, and this comes out as `soon`
+    error[E042]: `timeout` takes a duration above zero such as `90s` or `15m`, and this comes out as `soon`
      --> windlass.yml:3:28
       |
     3 |   a: { run: make, timeout: "${{ params.version }}" }
@@ -133,5 +161,5 @@ fn as_json() {
     }
     "#);
     let report: Value = serde_json::from_str(&Folder::with(SHIP).data("validate --json")).unwrap();
-    assert_snapshot!(report, @r#"{"cells":3,"file":"windlass.yml","locks":["device-farm","prod"],"params":["channel"],"problems":[],"steps":["lint","test","bundle","soak","deploy","tell"],"valid":true}"#);
+    assert_snapshot!(report, @r#"{"cells":3,"file":"windlass.yml","locks":["device-farm","prod"],"params":["channel"],"problems":[],"refused_here":["test[plan9,sqlite]"],"steps":["lint","test","bundle","soak","deploy","tell"],"valid":true}"#);
 }
