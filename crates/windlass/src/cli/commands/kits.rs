@@ -110,23 +110,34 @@ fn python(folder: &Path) -> Option<Kit> {
     let has = |file: &str| folder.join(file).is_file();
     let project = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"];
     project.iter().any(|file| has(file)).then(|| {
-        let install = match () {
-            () if has("requirements.txt") => ".venv/bin/pip install -r requirements.txt",
-            () => ".venv/bin/pip install -e .",
-        };
         let pytest = has("pytest.ini") || folder.join("tests").is_dir();
-        let test =
-            if pytest { ".venv/bin/python -m pytest" } else { ".venv/bin/python -m unittest" };
-        Kit::new("Python")
+        let what = if has("requirements.txt") { "-r requirements.txt" } else { "-e ." };
+        let beside = if pytest { " pytest" } else { "" };
+        let install = format!(".venv/bin/pip install {what}{beside}");
+        let kit = Kit::new("Python")
             .step(
                 "venv",
                 None,
                 "python3 -m venv .venv",
                 "An environment of its own; done again it changes nothing.",
             )
-            .step("install", Some("venv"), install, "")
-            .step("test", Some("install"), test, "")
+            .step("install", Some("venv"), install, "");
+        match () {
+            () if pytest => kit.step("test", Some("install"), ".venv/bin/python -m pytest", ""),
+            () if has_unit_tests(folder) => {
+                kit.step("test", Some("install"), ".venv/bin/python -m unittest", "")
+            }
+            // Without a test, both would fail for want of one.
+            () => kit,
+        }
     })
+}
+
+/// Whether `unittest` finds something beside the project file.
+fn has_unit_tests(folder: &Path) -> bool {
+    let mut paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let named = |path: &Path| path.file_stem()?.to_str().map(|stem| stem.starts_with("test"));
+    paths.any(|path| path.extension().is_some_and(|of| of == "py") && named(&path) == Some(true))
 }
 
 /// The usual targets that the Makefile has.

@@ -1,6 +1,7 @@
 //! `init`: what it finds, and that what it writes is valid.
 
 use std::fs;
+use std::process::Command;
 
 use insta::assert_snapshot;
 
@@ -130,7 +131,7 @@ fn python() {
 
       install:
         needs: venv
-        run: .venv/bin/pip install -e .
+        run: .venv/bin/pip install -e . pytest
 
       test:
         needs: install
@@ -207,4 +208,31 @@ fn a_file_that_is_there_is_left_alone() {
     "#);
     assert_eq!(fs::read_to_string(folder.path().join("windlass.yml")).unwrap(), "# mine\n");
     assert!(folder.data("init --force").starts_with("windlass.yml written"));
+}
+
+/// A folder that a kit fits, and what must be installed to run what it writes.
+const PROJECTS: &[(&str, &[(&str, &str)])] = &[
+    ("true", &[]),
+    (
+        "cargo",
+        &[
+            ("Cargo.toml", "[package]\nname = \"x\"\nedition = \"2024\"\n"),
+            ("src/lib.rs", "//! Nothing.\n\n#[test]\nfn holds() {}\n"),
+        ],
+    ),
+    ("make", &[("Makefile", "build:\n\ttouch built\ntest: build\n\ttest -f built\n")]),
+    ("npm", &[("package.json", r#"{ "scripts": { "test": "true" } }"#)]),
+];
+
+#[test]
+fn what_it_writes_runs() {
+    for (tool, files) in PROJECTS {
+        let folder =
+            files.iter().fold(Folder::empty(), |folder, (name, text)| folder.file(name, text));
+        written(&folder);
+        if Command::new(tool).arg("--version").output().is_ok() {
+            let said = folder.run("run");
+            assert!(!said.starts_with("exit code"), "{tool}: {said}");
+        }
+    }
 }
