@@ -25,6 +25,8 @@ stage_setup() {
     command -v cc >/dev/null || missing+=(gcc)
     # Counts the syncs of a journal.
     command -v strace >/dev/null || missing+=(strace)
+    # An independent reader of the JSON Schema that `windlass schema` prints.
+    python3 -c 'import jsonschema, yaml' 2>/dev/null || missing+=(python3-jsonschema python3-yaml)
     [[ -e /usr/include/stdlib.h || ! -e /etc/debian_version ]] || missing+=(libc6-dev)
     if ((${#missing[@]})); then
         install "${missing[@]}"

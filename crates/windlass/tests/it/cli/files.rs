@@ -66,18 +66,81 @@ fn a_directory_of_the_right_name() {
 #[cfg(unix)]
 #[test]
 fn a_file_that_may_not_be_read() {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::process::CommandExt as _;
     let folder = Folder::with(HELLO);
     let path = folder.path().join("windlass.yml");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // Root may read everything.
-    if fs::read(&path).is_err() {
-        assert_snapshot!(folder.run("validate"), @r"
-        exit code 3
-        --- said ---
-        error: windlass.yml may not be read
-          hint: ask for permission, or see it with `ls -l windlass.yml`
-        ");
+    let allow = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    allow(&path, 0o000);
+    let mut command = folder.command("validate");
+    // Root may read everything, so it asks as somebody else, if that one may run the program.
+    if fs::metadata(&path).unwrap().uid() == 0 {
+        allow(folder.path().parent().unwrap(), 0o755);
+        command.uid(65534);
+    }
+    let Ok(output) = command.output() else { return };
+    assert_snapshot!(shown(&output), @r"
+    exit code 3
+    --- said ---
+    error: windlass.yml may not be read
+      hint: ask for permission, or see it with `ls -l windlass.yml`
+    ");
+}
+
+#[test]
+fn whatever_the_file_is_the_exit_code_says_that_it_is_the_file() {
+    let bomb: String =
+        (1..12).fold("x-0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".into(), |all, n| {
+            let items = vec![format!("*a{}", n - 1); 10].join(", ");
+            format!("{all}x-{n}: &a{n} [{items}]\n")
+        });
+    let wrong: [(&str, Vec<u8>, &str); 10] = [
+        ("nothing", b"".into(), "E010"),
+        ("blanks", b" \n\t\n".into(), "E010"),
+        ("a program", b"\x7fELF\0".into(), "E001"),
+        ("UTF-16", b"\xff\xfes\0".into(), "E001"),
+        ("deep", "[".repeat(100_000).into(), "E002"),
+        (
+            "deep in lines",
+            (0..200).map(|n| " ".repeat(n) + "a:\n").collect::<String>().into(),
+            "E002",
+        ),
+        ("a bomb", format!("{bomb}{HELLO}").into(), "E002"),
+        ("tabs", b"steps:\n\ta: { run: make }\n".into(), "E011"),
+        ("one line", vec![b'a'; 8 << 20], "E042"),
+        ("beyond", vec![b'a'; (8 << 20) + 1], "E002"),
+    ];
+    for (what, bytes, code) in wrong {
+        for command in ["validate", "plan", "expand", "graph", "run"] {
+            let output = Folder::empty().file("windlass.yml", &bytes).output(command);
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            assert_eq!(output.status.code(), Some(3), "{command} of {what}: {said}");
+            assert!(said.contains(&format!("error[{code}]")), "{command} of {what}: {said}");
+            assert!(said.len() < 4_000, "{command} of {what} says too much: {}", said.len());
+        }
+    }
+}
+
+#[test]
+fn what_editors_make_of_a_file_does_no_harm() {
+    let sound: [(&str, String); 6] = [
+        ("CRLF", HELLO.replace('\n', "\r\n")),
+        ("CRLF in a block", "steps:\r\n  a:\r\n    run: |\r\n      true\r\n      true\r\n".into()),
+        ("a byte order mark", format!("\u{feff}{HELLO}")),
+        ("tabs between", "steps:\n  a:\t{ run:\ttrue }\t# so\n".into()),
+        (
+            "odd letters",
+            "steps: { a: { about: \"\u{202e}\u{1f600}e\u{301}\u{a0}漢\", run: echo é } }".into(),
+        ),
+        ("8 MiB", format!("{HELLO}#{}\n", "x".repeat((8 << 20) - HELLO.len() - 2))),
+    ];
+    for (what, text) in sound {
+        let folder = Folder::with(&text);
+        assert!(folder.data("validate").contains("is valid"), "{what}");
+        folder.data("run");
     }
 }
 

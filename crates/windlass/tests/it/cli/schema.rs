@@ -1,32 +1,87 @@
-//! `schema`: what the parser accepts, the schema accepts, and the keys are the same.
+//! `schema`: an independent validator accepts it, and with it what the parser accepts; the keys are the same.
+//!
+//! The validator is Python's `jsonschema`, which costs nothing to build: the crates that validate bring 40 packages or
+//! more with them.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use windlass_core::problem::Code;
 
 use super::crew::{Folder, SHIP, repository};
 
+/// Every key that the design has a place for, available or not.
+const EVERY_KEY: &str = include_str!("every_key.yml");
+
+/// What is wrong with the keys and values of a file, by code: an editor with the schema has to see it too.
+const SEEN_BY_EDITORS: [Code; 7] = [
+    Code::BareNumber,
+    Code::UnknownKey,
+    Code::WrongType,
+    Code::UnknownWord,
+    Code::BadDuration,
+    Code::BadNumber,
+    Code::ZeroLimit,
+];
+
 #[test]
-fn valid_files_fit_the_schema() {
-    let schema: Value = serde_json::from_str(&Folder::empty().data("schema")).unwrap();
-    let example =
-        |name: &str| std::fs::read_to_string(repository().join("examples").join(name)).unwrap();
-    for text in [SHIP, &example("hello.yml"), &example("checks.yml"), &example("release.yml")] {
-        let file: Value = serde_json::from_str(&Folder::with(text).data("expand --json")).unwrap();
-        fits(&schema, &schema, &file).unwrap_or_else(|problem| panic!("{problem}\n{file:#}"));
+fn what_the_parser_accepts_fits_the_schema() {
+    let Some(validator) = validator() else { return };
+    let mut files = BTreeMap::from([
+        ("ship.yml".to_owned(), SHIP.to_owned()),
+        ("every_key.yml".to_owned(), EVERY_KEY.to_owned()),
+    ]);
+    for entry in fs::read_dir(repository().join("examples")).unwrap().flatten() {
+        if entry.path().extension().is_some_and(|of| of == "yml") {
+            let name = entry.file_name().into_string().unwrap();
+            files.insert(name, fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+    assert!(files.len() >= 6, "{:?}", files.keys());
+    for code in Code::ALL {
+        let right = examples(code.page()).get(1).map(|right| (*right).to_owned());
+        files.extend(right.map(|right| (format!("{code}.yml"), right)));
+    }
+    for (name, told) in validated(validator, &files) {
+        assert_eq!(told, "fits", "{name}:\n{}", files[&name]);
     }
 }
 
 #[test]
-fn files_that_are_wrong_do_not_fit() {
-    let schema: Value = serde_json::from_str(&Folder::empty().data("schema")).unwrap();
-    for wrong in [
+fn wrong_keys_and_values_do_not_fit() {
+    let Some(validator) = validator() else { return };
+    let wrong = [
         "{}",
-        r#"{"steps": {"a": {"run": "x", "timeot": "1m"}}}"#,
-        r#"{"steps": {"a": {"run": ["x"]}}}"#,
-        r#"{"steps": {"a": {"run": "x", "retry": -1}}}"#,
-        r#"{"steps": {"a": {"run": "x", "pin": "anywhere"}}}"#,
-    ] {
-        let file: Value = serde_json::from_str(wrong).unwrap();
-        assert!(fits(&schema, &schema, &file).is_err(), "{wrong}");
+        "steps: []",
+        "steps: { a: make }",
+        "steps: { a: { run: [make] } }",
+        "steps: { a: { run: make, timeot: 1m } }",
+        "steps: { a: { run: make, retry: -1 } }",
+        "steps: { a: { run: make, retry: { times: 2, backoff: 1s } } }",
+        "steps: { a: { run: make, pin: anywhere } }",
+        "steps: { a: { run: make, env: [A=1] } }",
+        "steps: { a: { run: make, needs: { name: b } } }",
+        "steps: { a: { run: make, needs: [1] } }",
+        "steps: { a: { run: make, matrix: linux } }",
+        "steps: { a: { run: make, idempotent: yes } }",
+        "steps: { a: { run: make, lock: { name: x, order: random } } }",
+        "steps: { a: { run: make } }\nlocks: { farm: 0 }",
+        "steps: { a: { run: make } }\nparams: { x: { choose: beta } }",
+        "steps: { a: { run: make } }\njobs: {}",
+    ];
+    let numbered = wrong.iter().enumerate().map(|(at, text)| (format!("{at}.yml"), (*text).into()));
+    let mut files: BTreeMap<String, String> = numbered.collect();
+    for code in SEEN_BY_EDITORS {
+        files.insert(format!("{code}.yml"), examples(code.page())[0].to_owned());
+    }
+    for (name, told) in validated(validator, &files) {
+        assert_ne!(told, "fits", "{name}:\n{}", files[&name]);
+    }
+    for text in wrong {
+        assert!(Folder::with(text).run("validate").starts_with("exit code 3"), "{text}");
     }
 }
 
@@ -39,62 +94,61 @@ fn the_parser_knows_every_key_of_the_schema() {
     for key in keys(&schema["$defs"]["step"]) {
         let said = Folder::with(&format!("steps:\n  a:\n    {key}: [[]]\n")).run("validate");
         assert!(!said.contains("E041"), "{key}: {said}");
+        assert!(EVERY_KEY.contains(&format!("{key}:")), "{key} is missing in every_key.yml");
     }
     for key in keys(&schema) {
         let said = Folder::with(&format!("{key}: [[]]\n")).run("validate");
         assert!(!said.contains("E041"), "{key}: {said}");
+        assert!(EVERY_KEY.contains(&format!("{key}:")), "{key} is missing in every_key.yml");
     }
 }
 
-/// As much of JSON Schema as ours uses, without patterns.
-fn fits(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
-    let empty = Map::new();
-    if let Some(reference) = schema["$ref"].as_str() {
-        let target = root.pointer(reference.trim_start_matches('#')).expect("it leads somewhere");
-        return fits(root, target, value);
+#[test]
+fn every_key_is_sound_or_not_available_yet() {
+    let report: Value =
+        serde_json::from_str(&Folder::with(EVERY_KEY).data("validate --json")).unwrap();
+    for problem in report["problems"].as_array().unwrap() {
+        assert_eq!(problem["code"], Code::NotAvailable.as_str(), "{problem}");
     }
-    if let Some(forms) = schema["anyOf"].as_array() {
-        let tried: Vec<_> = forms.iter().map(|form| fits(root, form, value)).collect();
-        return tried.iter().any(Result::is_ok).then_some(()).ok_or(format!("{tried:?}"));
-    }
-    if let Some(words) = schema["enum"].as_array() {
-        return words.contains(value).then_some(()).ok_or(format!("{value} is none of {words:?}"));
-    }
-    check_type(schema, value)?;
-    for key in schema["required"].as_array().into_iter().flatten() {
-        value.get(key.as_str().expect("keys are texts")).ok_or(format!("{key} is missing"))?;
-    }
-    for item in value.as_array().into_iter().flatten() {
-        fits(root, &schema["items"], item)?;
-    }
-    for (key, inner) in value.as_object().unwrap_or(&empty) {
-        let known = &schema["properties"][key];
-        let rule = if known.is_null() { &schema["additionalProperties"] } else { known };
-        if rule == &Value::Bool(false) {
-            return Err(format!("{key} is unknown"));
-        }
-        fits(root, rule, inner).map_err(|problem| format!("{key}: {problem}"))?;
-    }
-    Ok(())
+    assert!(Folder::with(EVERY_KEY).run("run").starts_with("exit code 3"), "it cannot be run yet");
 }
 
-fn check_type(schema: &Value, value: &Value) -> Result<(), String> {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+/// What the validator says of each file.
+fn validated(mut command: Command, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let folder = Folder::empty().file("schema.json", Folder::empty().data("schema"));
+    let folder = files.iter().fold(folder, |folder, (name, text)| folder.file(name, text));
+    command.arg(script()).arg("schema.json").args(files.keys()).current_dir(folder.path());
+    let output = command.output().expect("it was there a moment ago");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("it prints UTF-8");
+    let lines = text.lines().filter_map(|line| line.split_once('\t'));
+    let told: BTreeMap<String, String> =
+        lines.map(|(name, told)| (name.to_owned(), told.to_owned())).collect();
+    assert_eq!(told.len(), files.len(), "{text}");
+    told
+}
+
+/// A Python that has the validator: the first that is found, or the system's.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+fn validator() -> Option<Command> {
+    let has = |python: &&str| {
+        let probe = Command::new(python).args(["-c", "import jsonschema, yaml"]).output();
+        probe.is_ok_and(|output| output.status.success())
     };
-    let is = |name: &Value| name == kind || (name == "integer" && value.is_i64());
-    let known = match &schema["type"] {
-        Value::Null => true,
-        Value::Array(names) => names.iter().any(is),
-        name => is(name),
-    };
-    let number = value.as_i64();
-    let above = schema["minimum"].as_i64().zip(number).is_none_or(|(min, n)| n >= min);
-    let below = schema["maximum"].as_i64().zip(number).is_none_or(|(max, n)| n <= max);
-    (known && above && below).then_some(()).ok_or(format!("{value} is no {}", schema["type"]))
+    let found = ["python3", "/usr/bin/python3"].into_iter().find(has).map(Command::new);
+    if found.is_none() {
+        let help = "no validator of JSON Schema: apt-get install python3-jsonschema python3-yaml";
+        println!("skipped: {help}");
+        assert!(!std::env::vars().any(|of| of == ("CI".into(), "true".into())), "{help}");
+    }
+    found
+}
+
+fn script() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cli/schema.py")
+}
+
+/// The wrong and the right file on the page of a code.
+fn examples(page: &str) -> Vec<&str> {
+    page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }

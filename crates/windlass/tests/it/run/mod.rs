@@ -10,3 +10,4 @@ mod hostile;
 mod resuming;
 mod secrets;
 mod signals;
+mod traps;
