@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::process::Process;
 
 /// The first argument of a program that is asked to be a guard.
@@ -24,10 +26,28 @@ pub fn main_if_asked() {
     if std::env::args_os().nth(1).is_none_or(|argument| argument != ARGUMENT) || !is_asked() {
         return;
     }
-    let served = socket().and_then(Process::new).and_then(Process::run);
+    let served =
+        outlive_signals().and_then(|()| socket()).and_then(Process::new).and_then(Process::run);
     // The worker sees that the socket is closed; there is nobody else to tell.
     #[expect(clippy::exit, reason = "`main` of the embedding program must not go on")]
     std::process::exit(i32::from(served.is_err()));
+}
+
+/// Lets signals pass that are meant for the worker: `pkill windlass`, or a service manager that ends a whole group, tells
+/// the guard too. The worker decides what they mean; if it dies of one, the guard sees that.
+///
+/// By handlers and not by ignoring them: what is ignored stays so for every step. Handlers outlive the runtime, which
+/// nothing else needs.
+fn outlive_signals() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _entered = runtime.enter();
+    let kinds = [
+        SignalKind::hangup(),
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::user_defined1(),
+    ];
+    kinds.into_iter().try_for_each(|kind| signal(kind).map(drop))
 }
 
 /// Whether this process was started to be a guard.

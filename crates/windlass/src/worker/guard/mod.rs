@@ -15,7 +15,7 @@
 //!   the guard ends when nothing is left.
 //! - A deadline holds while the worker is dead, stopped or too busy to act, and counts suspension.
 //! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. What they mean is
-//!   for the worker to decide. Steps have no controlling terminal.
+//!   for the worker to decide, and so is a signal that was sent to the guard itself. Steps have no controlling terminal.
 //!
 //! When the guard dies, the worker kills what the guard had started; those attempts are lost. When both die, what is
 //! left is found by a marker in its environment: [`kill_strays`].

@@ -1,4 +1,4 @@
-//! The guard process itself: one thread, one wait for everything, no signal handler.
+//! The guard process itself: one thread, one wait for everything, deaf to signals.
 //!
 //! Woken by its socket, by the end of a step's main process, by the timer of deadlines and graces. Idle, it sleeps.
 

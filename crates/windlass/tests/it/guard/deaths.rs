@@ -96,6 +96,25 @@ fn an_interrupt_of_the_foreground_group_reaches_no_step() {
     });
 }
 
+/// `pkill windlass` finds the guard too, and so does a service manager: what that means is for the worker to decide.
+#[test]
+fn signals_to_the_guard_itself_end_nothing_and_its_steps_hear_their_own() {
+    story(async {
+        let guard = guard().await;
+        let pid = Pid::from_raw(guard.pid().cast_signed()).unwrap();
+        let (step, _output, _) = started(&guard, 1, "echo; exec sleep 1000").await;
+        for signal in [Signal::HUP, Signal::INT, Signal::TERM, Signal::USR1] {
+            kill_process(pid, signal).unwrap();
+            let own = format!("kill -{} $$; sleep 1000", signal.as_raw());
+            let (exit, _) = run(&guard, shell(2, &own)).await;
+            assert_eq!(exit, Exit::Signal(signal.as_raw()), "nothing is ignored in a step");
+        }
+        step.stop(windlass::core::session::StopHow::Term, super::arrange::GRACE).await;
+        assert_eq!(step.gone().await, Exit::Signal(Signal::TERM.as_raw()));
+        guard.end().await;
+    });
+}
+
 #[test]
 fn death_of_the_guard_is_noticed_and_its_steps_are_killed() {
     story(async {

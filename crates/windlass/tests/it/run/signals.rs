@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
 use super::arrange::{Ended, Place, until};
@@ -50,6 +50,31 @@ fn sigterm_does_the_same() {
 #[test]
 fn a_closed_terminal_does_the_same() {
     ended_by(Signal::HUP);
+}
+
+/// As `pkill windlass` does it: to every process of that name, the guard included.
+#[test]
+fn a_signal_to_all_of_windlass_is_one_to_windlass() {
+    let place = Place::with(POLITE);
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let guards: Vec<String> = place.left().into_iter().filter(|pid| is_guard(pid)).collect();
+    assert_eq!(guards.len(), 1, "{guards:?}");
+    let guard = guards[0].parse().ok().and_then(Pid::from_raw).expect("it is a number");
+    kill_process(guard, Signal::USR1).expect("it is there");
+    running.signal(Signal::USR1);
+    until("it is shown", || running.said().contains("waits for work"));
+    kill_process(guard, Signal::TERM).expect("it is there");
+    running.signal(Signal::TERM);
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(place.lines("trace"), ["ready", "told", "clean"]);
+    place.until_nothing_is_left(&[]);
+}
+
+fn is_guard(pid: &str) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    name.is_ok_and(|name| name.trim() == "windlass-guard")
 }
 
 #[test]
