@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::summary_type::Summary;
 use crate::id::StepIx;
-use crate::outcome::{RunStatus, StepStatus};
+use crate::outcome::{OutcomeKind, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::time::{Span, Time};
 
@@ -40,6 +40,11 @@ impl Forecast {
         Self { expected: plan.nodes().map(expect).collect() }
     }
 
+    /// How long a step took before, or others of its matrix did.
+    pub fn expected(&self, step: StepIx) -> Option<Span> {
+        self.expected.get(step.0 as usize).copied().flatten()
+    }
+
     /// How long the run will go on; `None` if that is anybody's guess.
     pub fn remaining(&self, summary: &Summary, now: Time, slots: u32) -> Option<Span> {
         let tally = summary.tally();
@@ -56,7 +61,9 @@ impl Forecast {
 
     /// What a step takes of which nothing is known: as long as others in this run, or in earlier ones.
     fn usual(&self, summary: &Summary) -> Option<Span> {
-        let ended = summary.records.iter().filter(|record| record.outcome.is_some());
+        // What was stopped or lost says nothing about how long it takes.
+        let ran = [Some(OutcomeKind::Succeeded), Some(OutcomeKind::Failed)];
+        let ended = summary.records.iter().filter(|record| ran.contains(&record.outcome));
         let took =
             ended.map(|record| record.ended_at.since(record.started_at.max(record.granted_at)));
         let here = mean(took).filter(|(_, count)| *count >= u64::from(SAMPLES_MIN));

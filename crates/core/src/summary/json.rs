@@ -1,7 +1,8 @@
 //! The summary for machines: one object for the run, one for each step.
 //!
 //! ```text
-//! run   {id, pipeline, fingerprint, status, created_at, ended_at, wall_ms, counts, cancelled?, interruptions, root_causes}
+//! run   {id, pipeline, fingerprint, status, created_at, ended_at, wall_ms, counts, cancelled?, interruptions,
+//!        interrupted_ms, root_causes}
 //! step  {run, step, name, status, reason?, needs, ready_at, ended_at, wait_ms, time_ms, attempts, outputs}
 //! ```
 //!
@@ -37,7 +38,8 @@ impl Summary {
             "wall_ms": self.wall(now).as_millis(),
             "steps": self.plan.step_count(),
             "counts": counts,
-            "interruptions": self.interruptions,
+            "interruptions": self.interruptions(),
+            "interrupted_ms": self.interrupted().as_millis(),
             "root_causes": causes,
         });
         if let Some((level, reason)) = self.cancel {

@@ -16,7 +16,7 @@ impl Summary {
             return;
         }
         match event {
-            Event::Led { term, own, .. } => self.learn_led(*term, *own),
+            Event::Led { term, own, .. } => self.learn_led(at, *term, *own),
             Event::WorkerRegistered { worker, name, labels, .. } => {
                 self.know_worker(*worker, name, Some(labels));
             }
@@ -44,6 +44,7 @@ impl Summary {
             | Event::LateOutcome { .. }
             | Event::LockForced { .. } => {}
         }
+        self.heard_at = self.heard_at.max(at);
     }
 
     /// A journal that is not ours must not make a summary panic.
@@ -51,10 +52,10 @@ impl Summary {
         step.is_none_or(|step| self.plan.has_step(step))
     }
 
-    fn learn_led(&mut self, term: Term, own: Option<WorkerId>) {
+    fn learn_led(&mut self, at: Time, term: Term, own: Option<WorkerId>) {
         let known = self.led.is_some_and(|(known, _)| term <= known);
         if !known && self.ended_at.is_none() {
-            self.interruptions += 1;
+            self.gaps.push((self.heard_at, at));
         }
         self.led = Some((term, own));
     }

@@ -12,7 +12,8 @@ pub struct CriticalPath {
     pub links: Vec<Link>,
     /// How long its steps ran.
     pub time: Span,
-    /// Of a hundred parts of the wall time, how many that is; the rest is waiting for workers, locks and retries.
+    /// Of a hundred parts of the time in which the run was led, how many that is; the rest is waiting for workers, locks
+    /// and retries.
     pub percent: u64,
 }
 
@@ -38,8 +39,8 @@ impl Summary {
         }
         chain.reverse();
         let time = chain.iter().fold(Span::ZERO, |sum, link| sum + link.time);
-        let wall = self.wall(self.ended(self.last_ended())).as_millis();
-        let percent = (time.as_millis() * 100).checked_div(wall).unwrap_or(0).min(100);
+        let worked = self.worked(self.ended(self.last_ended())).as_millis();
+        let percent = (time.as_millis() * 100).checked_div(worked).unwrap_or(0).min(100);
         CriticalPath { links: chain, time, percent }
     }
 

@@ -69,8 +69,10 @@ pub struct Try<'a> {
     pub granted_at: Time,
     /// When it started, as far as was told: the start of a short one is not.
     pub started_at: Option<Time>,
-    /// When it ended.
+    /// When it ended, or was found to have.
     pub ended_at: Option<Time>,
+    /// Until when it is known to have run, where that was before its end was found: windlass died with it.
+    pub last_seen_at: Option<Time>,
     /// How it ended.
     pub outcome: Option<OutcomeKind>,
     /// The exit code of its process, if there was one.
@@ -90,8 +92,12 @@ impl Try<'_> {
         match self.outcome {
             Some(OutcomeKind::Released) => Span::ZERO,
             Some(OutcomeKind::Cancelled) if self.started_at.is_none() => Span::ZERO,
-            _ => self.ended_at.unwrap_or(now).since(self.began_at()),
+            _ => self.until(now).since(self.began_at()),
         }
+    }
+
+    fn until(&self, now: Time) -> Time {
+        self.last_seen_at.or(self.ended_at).unwrap_or(now)
     }
 }
 
@@ -175,12 +181,26 @@ impl<'a> Step<'a> {
         self.newest_first().fold(Span::ZERO, |sum, one| sum + one.time(now))
     }
 
-    /// How long it was ready and nobody ran it: for a worker, a slot, a lock or its next attempt.
+    /// How long it was ready and nobody ran it: for a worker, a slot, a lock or its next attempt. That nobody led the run
+    /// does not count.
     pub fn wait(&self, now: Time) -> Span {
         let Some(ready_at) = self.ready_at() else {
             return Span::ZERO;
         };
-        self.ended_at().unwrap_or(now).since(ready_at).less(self.time(now))
+        let end = self.ended_at().unwrap_or(now);
+        let gaps = self.summary.gaps.iter();
+        let idle = gaps.fold(Span::ZERO, |sum, gap| sum + self.idle(*gap, (ready_at, end), now));
+        end.since(ready_at).less(self.time(now)).less(idle)
+    }
+
+    /// How much of an interruption lies within a time, and not in a try that outlived it.
+    fn idle(&self, gap: (Time, Time), within: (Time, Time), now: Time) -> Span {
+        let whole = overlap(gap, within);
+        if whole == Span::ZERO {
+            return whole;
+        }
+        let runs = self.newest_first().map(|one| overlap(gap, (one.began_at(), one.until(now))));
+        runs.fold(whole, Span::less)
     }
 
     fn node(&self) -> Node {
@@ -199,6 +219,11 @@ impl<'a> Step<'a> {
 impl Summary {
     fn try_of(&self, record: &Record) -> Try<'_> {
         let come = |at: Time| (at != Time::ZERO).then_some(at);
+        let began_at = record.started_at.max(record.granted_at);
+        // What is lost with its leader was lost when the leader was; when it is found, nobody has run it for a while.
+        let lost = record.outcome == Some(OutcomeKind::Lost);
+        let died = self.gaps.iter().filter(|_| lost).map(|(from, _)| *from);
+        let died = died.filter(|at| (began_at..record.ended_at).contains(at)).min();
         Try {
             attempt: record.attempt,
             delivery: record.delivery,
@@ -207,11 +232,16 @@ impl Summary {
             granted_at: record.granted_at,
             started_at: come(record.started_at),
             ended_at: come(record.ended_at),
+            last_seen_at: died,
             outcome: record.outcome,
             exit_code: record.exit_code,
             stop: record.stop,
         }
     }
+}
+
+fn overlap(one: (Time, Time), other: (Time, Time)) -> Span {
+    one.1.min(other.1).since(one.0.max(other.0))
 }
 
 #[cfg(test)]

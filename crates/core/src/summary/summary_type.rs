@@ -22,7 +22,10 @@ pub struct Summary {
     pub(super) ended_at: Option<Time>,
     pub(super) status: RunStatus,
     pub(super) cancel: Option<(CancelLevel, CancelReason)>,
-    pub(super) interruptions: u32,
+    /// When nobody led it: from the last that was recorded to the next leader, oldest first.
+    pub(super) gaps: Vec<(Time, Time)>,
+    /// When the newest event came.
+    pub(super) heard_at: Time,
     /// The newest term that was heard of, and its leader's own worker.
     pub(super) led: Option<(Term, Option<WorkerId>)>,
     pub(super) workers: Vec<Known>,
@@ -58,7 +61,8 @@ impl Summary {
             ended_at: None,
             status: RunStatus::Running,
             cancel: None,
-            interruptions: 0,
+            gaps: Vec::new(),
+            heard_at: at,
             led: None,
             workers: Vec::new(),
             nodes,
@@ -131,14 +135,24 @@ impl Summary {
         self.ended_at
     }
 
+    /// When the newest that is known of it happened.
+    pub const fn heard_at(&self) -> Time {
+        self.heard_at
+    }
+
     /// Whether, how hard and why it was told to end.
     pub const fn cancel(&self) -> Option<(CancelLevel, CancelReason)> {
         self.cancel
     }
 
     /// How often it lost its leader and went on under another: a kill, a crash, a fail-over.
-    pub const fn interruptions(&self) -> u32 {
-        self.interruptions
+    pub const fn interruptions(&self) -> usize {
+        self.gaps.len()
+    }
+
+    /// How long nothing was recorded because nobody led it, all interruptions together.
+    pub fn interrupted(&self) -> Span {
+        self.gaps.iter().fold(Span::ZERO, |sum, (from, to)| sum + to.since(*from))
     }
 
     /// Steps by status.
@@ -149,6 +163,11 @@ impl Summary {
     /// From its submission to its end, or to `now` if it has not ended.
     pub fn wall(&self, now: Time) -> Span {
         self.ended_at.unwrap_or(now).since(self.submitted_at)
+    }
+
+    /// The same without the time in which nobody led it.
+    pub fn worked(&self, now: Time) -> Span {
+        self.wall(now).less(self.interrupted())
     }
 
     /// A step; `None` if there is none of that index.

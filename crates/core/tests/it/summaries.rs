@@ -197,6 +197,36 @@ fn a_lost_worker_and_another_leader_are_remembered() {
     assert_eq!(summary.to_json(story.crew.now)["interruptions"], 1);
 }
 
+/// Leader and worker die together and come back after an hour, as on one machine.
+#[test]
+fn an_hour_in_which_nobody_led_is_neither_time_nor_wait() {
+    let crew = Crew::new().worker("alpha", 1, []);
+    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+        plan.plain("first", []);
+        plan.plain("second", []);
+        plan.plain("last", ["first", "second"]);
+    });
+    story.after(5).succeed("first");
+    story.crew.kill("alpha");
+    story.crew.sleep(Span::hours(1));
+    story.crew.take_over();
+    story.fold();
+    story.crew.restart("alpha");
+    story.crew.exchange("alpha");
+    story.fold();
+    story.after(10).succeed("second").after(1).succeed("last");
+    insta::assert_snapshot!(story.text(), @r"
+    first succeeded [1.1@alpha] wait 0s time 5s
+    second succeeded [1.1@alpha 1.2@alpha] wait 5s time 10s
+    last succeeded [1.1@alpha] wait 0s time 1s
+    ");
+    let (summary, now) = (story.summary(), story.crew.now);
+    assert_eq!((summary.interruptions(), summary.interrupted()), (1, Span::hours(1)));
+    assert_eq!(summary.worked(now), Span::secs(16));
+    assert_eq!(summary.wall(now), Span::hours(1) + Span::secs(16));
+    assert_eq!(summary.critical_path().percent, 68);
+}
+
 #[test]
 fn a_cancelled_run_says_by_whom_and_its_steps_why() {
     let crew = Crew::new().worker("alpha", 1, []);
@@ -244,7 +274,7 @@ fn json_is_one_object_a_line() {
     lines[0]["fingerprint"] = "…".into();
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    {"counts":{"blocked":1,"failed":1},"created_at":"1970-01-01T00:20:00.000Z","ended_at":"1970-01-01T00:20:02.000Z","fingerprint":"…","id":"1","interruptions":0,"pipeline":"ship","root_causes":[{"blocked":1,"cancelled":0,"ignored":false,"name":"s0","reason":"exit 3","step":0}],"status":"failed","steps":2,"wall_ms":2000}
+    {"counts":{"blocked":1,"failed":1},"created_at":"1970-01-01T00:20:00.000Z","ended_at":"1970-01-01T00:20:02.000Z","fingerprint":"…","id":"1","interrupted_ms":0,"interruptions":0,"pipeline":"ship","root_causes":[{"blocked":1,"cancelled":0,"ignored":false,"name":"s0","reason":"exit 3","step":0}],"status":"failed","steps":2,"wall_ms":2000}
     {"attempts":[{"attempt":1,"delivery":1,"ended_at":"1970-01-01T00:20:02.000Z","exit_code":3,"fence":1,"granted_at":"1970-01-01T00:20:00.000Z","outcome":"failed","started_at":"1970-01-01T00:20:00.000Z","time_ms":2000,"worker":"alpha"}],"ended_at":"1970-01-01T00:20:02.000Z","name":"s0","needs":[],"outputs":null,"ready_at":"1970-01-01T00:20:00.000Z","reason":"exit 3","run":"1","status":"failed","step":0,"time_ms":2000,"wait_ms":0}
     {"attempts":[],"ended_at":"1970-01-01T00:20:02.000Z","name":"s1","needs":["s0"],"outputs":null,"ready_at":"1970-01-01T00:20:02.000Z","reason":"because of s0","run":"1","status":"blocked","step":1,"time_ms":0,"wait_ms":0}
     "#);

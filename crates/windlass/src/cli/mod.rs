@@ -1,7 +1,8 @@
 //! The command line: arguments in, text out, an exit code at the end.
 //!
 //! `args` only parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
-//! knows of its surroundings; `project` finds the file and the root; `load` reads the file; `render` makes texts, pure;
+//! knows of its surroundings; `project` finds the file and the root; `load` reads the file; `how` is what every
+//! command that runs steps takes; `render` makes texts, pure;
 //! `output` alone prints; `error` turns whatever went wrong into words and a code of `exit`.
 
 mod args;
@@ -12,6 +13,7 @@ mod environment;
 mod error;
 mod exit;
 mod help;
+mod how;
 mod load;
 pub mod output;
 mod project;

@@ -49,13 +49,8 @@ impl Project {
     }
 
     fn given(folder: &Path, file: &Path) -> Self {
-        let marked = |folder: &&Path| folder.join(STORE).is_dir() || folder.join(FILE).is_file();
-        let root = folder.ancestors().find(marked).unwrap_or(folder);
-        Self {
-            file: folder.join(file),
-            shown: file.display().to_string(),
-            root: root.to_path_buf(),
-        }
+        let shown = file.display().to_string();
+        Self { file: folder.join(file), shown, root: root(folder) }
     }
 
     fn upwards(folder: &Path) -> Result<Self, CliError> {
@@ -67,6 +62,12 @@ impl Project {
             root: root.to_path_buf(),
         })
     }
+}
+
+/// Where steps run that are not of the project's own file, as seen from the current directory.
+pub(crate) fn root(folder: &Path) -> PathBuf {
+    let marked = |folder: &&Path| folder.join(STORE).is_dir() || folder.join(FILE).is_file();
+    folder.ancestors().find(marked).unwrap_or(folder).to_path_buf()
 }
 
 /// The text with `-` for what a name cannot have.

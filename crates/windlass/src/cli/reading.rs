@@ -10,7 +10,8 @@ use windlass_core::summary::Summary;
 
 use super::context::Context;
 use super::error::CliError;
-use super::project::STORE;
+use super::output::{Hints, quoted};
+use super::project::{self, STORE};
 use crate::local::{FindError, Records, Stores, is_led};
 
 /// Where runs are kept.
@@ -30,6 +31,8 @@ pub(crate) struct Reading {
     pub(crate) folder: PathBuf,
     /// Whether somebody worked on what was not over yet when it was read.
     pub(crate) led: bool,
+    /// Commands about its runs.
+    pub(crate) hints: Hints,
 }
 
 impl Reading {
@@ -40,7 +43,8 @@ impl Reading {
         let runtime = runtime()?;
         let led = is_led(&folder);
         let records = runtime.block_on(Records::read(stores.clone()))?;
-        Ok(Self { runtime, stores, records, folder, led })
+        let hints = Hints { run: None, store: Some(store_flag(context, &folder)) };
+        Ok(Self { runtime, stores, records, folder, led, hints })
     }
 
     /// Waits a moment before the next look.
@@ -83,6 +87,24 @@ pub(crate) fn runtime() -> Result<Runtime, CliError> {
     runtime.map_err(|error| CliError::unreachable(format!("no threads: {error}")))
 }
 
+/// Where steps of a run of that store run: beside it, or, if it was put elsewhere, in the project that one stands in.
+pub(crate) fn root(args: &StoreArgs, context: &Context, folder: &Path) -> PathBuf {
+    match (&args.store, folder.parent()) {
+        (None, Some(parent)) => parent.to_owned(),
+        (Some(_), _) | (None, None) => project::root(&context.folder),
+    }
+}
+
+/// The flag that names a store, with a blank before it; nothing if it is found without.
+pub(crate) fn store_flag(context: &Context, folder: &Path) -> String {
+    let stores = context.folder.ancestors().map(|folder| folder.join(STORE));
+    let found = stores.into_iter().find(|store| store.is_dir() || store == folder);
+    if found.as_deref() == Some(folder) {
+        return String::new();
+    }
+    format!(" --store {}", quoted(&folder.to_string_lossy()))
+}
+
 /// The folder of the store.
 pub(crate) fn folder(args: &StoreArgs, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(store) = &args.store {
@@ -111,7 +133,10 @@ pub(crate) fn step(summary: &Summary, name: &str) -> Result<windlass_core::id::S
 }
 
 /// Nobody works on a run that is not over.
-pub(crate) fn interrupted(run: RunId) -> CliError {
-    CliError::unreachable(format!("run {run} was interrupted: nobody works on it now"))
-        .hint("`windlass run --resume` goes on with it")
+pub(crate) fn interrupted(run: RunId, hints: &Hints) -> CliError {
+    let error = CliError::unreachable(format!("run {run} was interrupted: nobody works on it now"));
+    match hints.resume(run) {
+        Some(resume) => error.hint(format!("`{resume}` goes on with it")),
+        None => error,
+    }
 }

@@ -127,6 +127,9 @@ impl Known {
         if let Event::WorkerRegistered { worker, name, .. } = event {
             self.workers.insert(*worker, name.to_string());
         }
+        if let Event::Led { .. } = event {
+            self.learn_led(position, at, event);
+        }
         let Some(run) = event.run() else { return };
         match event {
             Event::RunSubmitted { plan, .. } => {
@@ -157,6 +160,13 @@ impl Known {
             history.worked(*worker, &self.workers);
         }
         history.push(position, Recorded { at, event: event.clone() });
+    }
+
+    /// That another leader took over belongs to each run that it interrupted.
+    fn learn_led(&mut self, position: Position, at: Time, event: &Event) {
+        for history in self.runs.values_mut().filter(|history| !history.ended) {
+            history.push(position, Recorded { at, event: event.clone() });
+        }
     }
 }
 

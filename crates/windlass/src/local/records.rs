@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use windlass_core::engine::{Config, Engine, Event};
 use windlass_core::id::RunId;
-use windlass_core::summary::Summary;
+use windlass_core::outcome::StepStatus;
+use windlass_core::summary::{Durations, Summary};
 use windlass_core::time::Time;
 
 use super::stores::Stores;
@@ -14,6 +15,11 @@ use crate::store::StoreError;
 
 /// Events that are read at once.
 const PAGE: usize = 16_384;
+
+/// Runs in which it is looked how long steps take: what the newest skipped or failed is in one before it.
+const EARLIER_RUNS: usize = 3;
+/// The most steps that a sealed run may have for that: reading so many takes about a tenth of a second.
+const EARLIER_STEPS: u32 = 10_000;
 
 /// Why a run was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -117,6 +123,28 @@ impl Records {
         Ok(sealed.max(open.map(Summary::run)))
     }
 
+    /// How long steps of a pipeline took when they last succeeded, in its newest runs.
+    pub async fn durations(&self, pipeline: &str) -> Result<Durations, StoreError> {
+        let mut known = Durations::new();
+        let open = self.open.values().rev();
+        let open = open.filter(|summary| summary.plan().pipeline() == pipeline);
+        let mut left = EARLIER_RUNS;
+        for summary in open.take(EARLIER_RUNS) {
+            left -= usize::from(summary.status().is_terminal());
+            gather(&mut known, summary);
+        }
+        let pipeline = Some(pipeline.to_owned());
+        let query = RunQuery { most: left.max(1), pipeline, ..RunQuery::default() };
+        for record in self.stores.archive.runs(query).await?.iter().take(left) {
+            if record.steps <= EARLIER_STEPS
+                && let Some(summary) = self.sealed(record).await?
+            {
+                gather(&mut known, &summary);
+            }
+        }
+        Ok(known)
+    }
+
     /// Ids of all runs, of sealed ones the newest page: prefixes of older ones are typed in full.
     async fn all_ids(&self) -> Result<Vec<RunId>, StoreError> {
         let most = crate::archive::PAGE_MAX;
@@ -195,6 +223,16 @@ impl Records {
                 }
                 None => self.open.values_mut().for_each(|open| open.learn(at, event)),
             },
+        }
+    }
+}
+
+/// What is known already is newer.
+fn gather(known: &mut Durations, summary: &Summary) {
+    for step in summary.steps().filter(|step| step.status() == StepStatus::Succeeded) {
+        let took = step.last_try().map(|last| last.time(summary.heard_at()));
+        if let Some(took) = took.filter(|_| !known.contains_key(step.name())) {
+            known.insert(step.name().into(), took);
         }
     }
 }

@@ -14,8 +14,9 @@ use windlass::core::plan::Plan;
 use windlass::core::problem::{Severity, Source};
 use windlass::core::requirement::Labels;
 use windlass::core::spec;
+use windlass::core::time::Span;
 use windlass::journal::Position;
-use windlass::local::{Crew, Station, Stores, system_now};
+use windlass::local::{Crew, Records, Station, Stores, system_now};
 use windlass::logs::LogId;
 use windlass::worker::executors::{Builtin, Place};
 use windlass::worker::guard::Guard;
@@ -107,6 +108,35 @@ steps:
     assert_eq!(log(&stores, run, &plan, "build").await, "building\n");
     assert_eq!(log(&stores, run, &plan, "test[postgres]").await, "testing postgres for 1.2\n");
     assert_eq!(log(&stores, run, &plan, "ship").await, "with *** as ship\n");
+    station.shut_down().await.expect("it ends in good order");
+}
+
+#[tokio::test]
+async fn how_long_steps_took_before_is_known_by_their_names() {
+    let folder = TempDir::new().expect("a folder");
+    let stores = Stores::open(folder.path()).expect("stores open");
+    let station = start(folder.path(), &stores).await;
+    let text = "steps:\n  slow: { run: sleep 0.3 }\n  flaky: { needs: slow, run: test -e ok }\n";
+    let plan = plan(text);
+    let known = async || {
+        let records = Records::read(stores.clone()).await.expect("it reads");
+        let known = records.durations("ship").await.expect("it reads");
+        known.into_iter().map(|(name, took)| (name.into_string(), took)).collect::<Vec<_>>()
+    };
+    assert_eq!(known().await, []);
+    std::fs::write(folder.path().join("ok"), "").expect("it can be written");
+    let first = submit(&station, &plan).await;
+    assert_eq!(ended(&station, first).await, RunStatus::Succeeded);
+    let names = |known: &[(String, Span)]| known.iter().map(|it| it.0.clone()).collect::<Vec<_>>();
+    let before = known().await;
+    assert_eq!(names(&before), ["flaky", "slow"]);
+    assert!(before[1].1 >= Span::millis(300) && before[1].1 < Span::secs(30), "{before:?}");
+    std::fs::remove_file(folder.path().join("ok")).expect("it is there");
+    let second = submit(&station, &plan).await;
+    assert_eq!(ended(&station, second).await, RunStatus::Failed);
+    let after = known().await;
+    assert_eq!(names(&after), ["flaky", "slow"], "what failed now took what it took before");
+    assert_eq!(after[0], before[0]);
     station.shut_down().await.expect("it ends in good order");
 }
 

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use windlass_core::time::Span;
 
-use super::run::{cores, with_labels};
 use super::serve::{address, lease};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::how::{cores, with_labels};
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Dev, Runs, Serve};
 

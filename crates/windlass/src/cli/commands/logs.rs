@@ -137,7 +137,7 @@ fn follow(reading: &Reading, wanted: Wanted) -> Result<u8, CliError> {
             return Ok(0);
         }
         if !led {
-            return Err(reading::interrupted(wanted.run));
+            return Err(reading::interrupted(wanted.run, &reading.hints));
         }
         reading.pause(LOOK_EVERY);
     }

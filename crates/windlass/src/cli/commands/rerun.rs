@@ -5,19 +5,22 @@ use std::sync::Arc;
 
 use windlass_core::engine::{Reused, RunOptions, Unplaceable};
 use windlass_core::id::StepIx;
-use windlass_core::outcome::StepStatus;
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::Condition;
 use windlass_core::summary::Summary;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::how::HowArgs;
 use crate::cli::reading::{self, Reading, StoreArgs};
 use crate::cli::running::{self, Order, What};
-use crate::worker::labels;
+use crate::cli::{exit, output};
 
 /// Run the plan of an earlier run again, or a part of it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The plan is the one of that run, whatever the file says now.
+The plan is the one of that run, whatever the file says now. Steps with `if: always()` or `if: failure()`, and what needs
+them, are never taken over: they are about the run that they are part of.
 
 Examples:
   windlass rerun latest --failed     only what did not succeed
@@ -32,51 +35,57 @@ pub(crate) struct Args {
     /// Take over everything but this step and what needs it
     #[arg(long, value_name = "STEP")]
     from: Option<String>,
-    /// Steps at a time
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    jobs: Option<u32>,
+    #[command(flatten)]
+    how: HowArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 /// Makes a new run that takes outcomes over.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let (order, reading) = order(args, context)?;
+    let Some((order, reading)) = order(args, context)? else { return Ok(exit::SUCCESS) };
     // Whoever reads a store keeps files open that the next one wants to write.
     drop(reading);
     running::run(order)
 }
 
-fn order(args: &Args, context: &Context) -> Result<(Order, Reading), CliError> {
+/// What there is to do; nothing if what did not succeed is asked for, and everything did.
+fn order(args: &Args, context: &Context) -> Result<Option<(Order, Reading)>, CliError> {
     let reading = Reading::open(&args.store, context)?;
     let summary = reading.summary(&args.run)?;
+    if args.failed && summary.status() == RunStatus::Succeeded {
+        output::talk(&format!("run {}: everything in it succeeded", summary.run()));
+        return Ok(None);
+    }
     let again = match &args.from {
-        Some(from) => dependents(&summary, reading::step(&summary, from)?),
-        None if args.failed => BTreeSet::new(),
+        Some(from) => again(&summary, Some(reading::step(&summary, from)?)),
+        None if args.failed => again(&summary, None),
         None => summary.plan().nodes().collect(),
     };
     let options = RunOptions {
         root: Some(summary.options().root.unwrap_or(summary.run())),
-        unplaceable: Unplaceable::Skip,
+        unplaceable: match summary.options().unplaceable {
+            Unplaceable::Fail => Unplaceable::Fail,
+            Unplaceable::Skip | Unplaceable::Wait => Unplaceable::Skip,
+        },
         ..summary.options()
     };
     let what =
         What::New { plan: Arc::clone(summary.plan()), options, reused: reused(&summary, &again) };
-    let root = reading.folder.parent().map_or(context.folder.clone(), ToOwned::to_owned);
     let order = Order {
-        root,
+        root: reading::root(&args.store, context, &reading.folder),
         store: Some(reading.folder.clone()),
         what,
-        slots: args.jobs.unwrap_or_else(super::run::cores),
-        labels: labels::detect(),
+        slots: args.how.slots(),
+        labels: args.how.labels(),
         named: Vec::new(),
-        again: None,
-        mode: None,
-        json: false,
-        junit: None,
+        hints: reading.hints.clone(),
+        mode: args.how.mode(),
+        json: args.how.json,
+        junit: args.how.junit.clone(),
         look: context.err,
     };
-    Ok((order, reading))
+    Ok(Some((order, reading)))
 }
 
 /// Outcomes that are taken over: those that succeeded and are not to be done again.
@@ -92,14 +101,21 @@ fn reused(summary: &Summary, again: &BTreeSet<StepIx>) -> Vec<Reused> {
         .collect()
 }
 
-/// A step and everything that needs it; a matrix with its cells.
-fn dependents(summary: &Summary, step: StepIx) -> BTreeSet<StepIx> {
+/// What is done again though it succeeded: the step that was named, what is about the run as a whole, and everything that
+/// needs one of them.
+fn again(summary: &Summary, named: Option<StepIx>) -> BTreeSet<StepIx> {
     let plan = summary.plan();
-    let mut found = BTreeSet::new();
-    let mut open = vec![step];
-    if plan.is_join(step) {
-        open.extend(plan.needs(step).iter().map(|edge| edge.step()));
+    let of_run = |node: &StepIx| {
+        plan.spec(*node).is_some_and(|spec| match spec.condition {
+            Condition::Always | Condition::Failure => true,
+            Condition::Success => false,
+        })
+    };
+    let mut open: Vec<StepIx> = plan.nodes().filter(of_run).chain(named).collect();
+    if let Some(join) = named.filter(|step| plan.is_join(*step)) {
+        open.extend(plan.needs(join).iter().map(|edge| edge.step()));
     }
+    let mut found = BTreeSet::new();
     while let Some(node) = open.pop() {
         if found.insert(node) {
             open.extend(plan.dependents(node).iter().map(|edge| edge.step()));

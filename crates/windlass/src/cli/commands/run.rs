@@ -1,23 +1,23 @@
 //! `windlass run`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::engine::{RunOptions, Unplaceable};
 use windlass_core::expand::{Expanded, Selection};
 use windlass_core::problem::Severity;
-use windlass_core::requirement::Labels;
 use windlass_core::spec::limit;
 use windlass_core::time::Span;
 
 use crate::cli::args::GivenParam;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::how::HowArgs;
 use crate::cli::load::Loaded;
-use crate::cli::output::OutputMode;
+use crate::cli::output::{Hints, quoted};
 use crate::cli::project::{STORE, Target};
+use crate::cli::reading::{self, StoreArgs};
 use crate::cli::running::{self, Order, What};
-use crate::worker::labels;
 
 /// Run a pipeline on this machine
 #[derive(Debug, clap::Args)]
@@ -49,12 +49,6 @@ pub(crate) struct Args {
     /// Run steps with this tag and everything that they need
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// Steps at a time; as many as there are cores if not said
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    jobs: Option<u32>,
-    /// Advertise one more label
-    #[arg(long, value_name = "LABEL")]
-    label: Vec<String>,
     /// After a failure, run what does not depend on it
     #[arg(long)]
     keep_going: bool,
@@ -64,15 +58,6 @@ pub(crate) struct Args {
     /// Show what would be done
     #[arg(long)]
     dry_run: bool,
-    /// What to show of what steps print
-    #[arg(long, value_name = "MODE", value_enum)]
-    output: Option<Mode>,
-    /// Print events as JSON, one a line
-    #[arg(long)]
-    json: bool,
-    /// Write a report in the format of `JUnit`
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
     /// Go on with a run that was interrupted, the newest one if none is named
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     resume: Option<String>,
@@ -82,18 +67,8 @@ pub(crate) struct Args {
     /// Where to keep runs: a folder, or `memory`
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Mode {
-    /// Each line as it comes, behind the name of its step
-    Stream,
-    /// All of a step when it has ended
-    Group,
-    /// That of steps that failed
-    Failures,
-    /// Nothing
-    None,
+    #[command(flatten)]
+    how: HowArgs,
 }
 
 fn read_duration(text: &str) -> Result<Span, String> {
@@ -104,27 +79,30 @@ fn read_duration(text: &str) -> Result<Span, String> {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let target = Target::read(&args.target);
     let unavailable = if args.dry_run { Severity::Note } else { Severity::Error };
-    let loaded = Loaded::read(context, target.file.as_deref(), unavailable)?;
-    let loaded = loaded.select(&args.selection(&target))?;
+    let loaded = Loaded::read(context, target.file.as_deref(), unavailable);
+    let loaded = loaded.and_then(|loaded| loaded.select(&args.selection(&target)));
     if args.dry_run {
-        return super::plan::show(&loaded, &args.param, context, args.json);
+        return super::plan::show(&loaded?, &args.param, context, args.how.json);
     }
-    let expanded = loaded.plan(&args.param)?;
-    let again = match &target.file {
-        Some(file) => format!("windlass run {}", file.display()),
-        None => "windlass run".to_owned(),
+    let planned = loaded.and_then(|loaded| Ok((loaded.plan(&args.param)?, loaded.project.root)));
+    let (expanded, root) = match planned {
+        Ok((expanded, root)) => (Some(expanded), root),
+        // A run that is named says by itself what it does.
+        Err(_) if args.names_run() && target.file.is_none() => (None, args.root(context)?),
+        Err(error) => return Err(error),
     };
+    let store = args.store(&root);
     running::run(Order {
-        root: loaded.project.root.clone(),
-        store: store(args, &loaded),
+        hints: args.hints(&target, context, store.as_deref()),
+        root,
+        store,
         what: args.what(expanded),
-        slots: args.jobs.unwrap_or_else(cores),
-        labels: with_labels(&args.label),
+        slots: args.how.slots(),
+        labels: args.how.labels(),
         named: target.steps,
-        again: Some(again),
-        mode: args.output.map(Into::into),
-        json: args.json,
-        junit: args.junit.clone(),
+        mode: args.how.mode(),
+        json: args.how.json,
+        junit: args.how.junit.clone(),
         look: context.err,
     })
 }
@@ -139,7 +117,44 @@ impl Args {
         }
     }
 
-    fn what(&self, expanded: Expanded) -> What {
+    /// Commands about the run. What is resumed may have had other params: only its own plan knows.
+    fn hints(&self, target: &Target, context: &Context, store: Option<&Path>) -> Hints {
+        let file = target.file.iter().map(|file| quoted(&file.to_string_lossy()));
+        let param =
+            |it: &GivenParam| format!("-p {}", quoted(&format!("{}={}", it.name, it.value)));
+        let labels = self.how.label.iter().map(|label| format!("--label {}", quoted(label)));
+        let stores = self.store.iter().map(|store| format!("--store {}", quoted(store)));
+        let words = file.chain(self.param.iter().map(param)).chain(labels).chain(stores);
+        let run = words.fold("windlass run".to_owned(), |line, word| format!("{line} {word}"));
+        Hints {
+            run: self.resume.is_none().then_some(run),
+            store: store.map(|store| reading::store_flag(context, store)),
+        }
+    }
+
+    /// Whether it is said which run is to go on.
+    fn names_run(&self) -> bool {
+        self.resume.as_deref().is_some_and(|run| !run.is_empty())
+    }
+
+    /// Where the steps of a run without a file run.
+    fn root(&self, context: &Context) -> Result<PathBuf, CliError> {
+        let args = StoreArgs { store: self.store.clone() };
+        Ok(reading::root(&args, context, &reading::folder(&args, context)?))
+    }
+
+    fn store(&self, root: &Path) -> Option<PathBuf> {
+        match self.store.as_deref() {
+            Some("memory") => None,
+            Some(folder) => Some(folder.trim_start_matches("sqlite:").into()),
+            None => Some(root.join(STORE)),
+        }
+    }
+
+    fn what(&self, expanded: Option<Expanded>) -> What {
+        let Some(expanded) = expanded else {
+            return What::Resume { run: self.resume.clone(), plan: None };
+        };
         let options = RunOptions {
             root: None,
             keep_going: self.keep_going,
@@ -149,37 +164,8 @@ impl Args {
         let plan = Arc::new(expanded.plan);
         match self.resume.as_deref() {
             None => What::New { plan, options, reused: Vec::new() },
-            Some("") => What::Resume { run: None, plan },
-            Some(run) => What::Resume { run: Some(run.to_owned()), plan },
-        }
-    }
-}
-
-fn store(args: &Args, loaded: &Loaded) -> Option<PathBuf> {
-    match args.store.as_deref() {
-        Some("memory") => None,
-        Some(folder) => Some(folder.trim_start_matches("sqlite:").into()),
-        None => Some(loaded.project.root.join(STORE)),
-    }
-}
-
-pub(super) fn cores() -> u32 {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    u32::try_from(cores).unwrap_or(1)
-}
-
-pub(super) fn with_labels(more: &[String]) -> Labels {
-    let detected = labels::detect();
-    Labels::new(detected.iter().chain(more.iter().map(String::as_str)))
-}
-
-impl From<Mode> for OutputMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Stream => Self::Stream,
-            Mode::Group => Self::Group,
-            Mode::Failures => Self::Failures,
-            Mode::None => Self::None,
+            Some("") => What::Resume { run: None, plan: Some(plan) },
+            Some(run) => What::Resume { run: Some(run.to_owned()), plan: Some(plan) },
         }
     }
 }

@@ -74,16 +74,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         output::talk("no such runs");
         return Ok(0);
     }
-    let mut table = Table::new([
+    let head = [
         ("run", Align::Left),
         ("pipeline", Align::Left),
         ("status", Align::Left),
         ("steps", Align::Right),
         ("began", Align::Left),
         ("took", Align::Right),
-    ]);
+    ];
+    let mut table = Table::new(head).cuts("pipeline").leaves_out(&["steps", "took", "began"]);
     for summary in &open {
-        let took = summary.wall(now);
+        // Nothing has happened to one that was interrupted since.
+        let took = summary.wall(if reading.led { now } else { summary.heard_at() });
         table.row([
             summary.run().to_string(),
             summary.plan().pipeline().to_owned(),

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use windlass_core::spec::duration;
 use windlass_core::time::Span;
 
-use super::run::{cores, with_labels};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::how::{cores, with_labels};
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Runs, Serve};
 

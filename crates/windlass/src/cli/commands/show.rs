@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         reading.runtime.block_on(read).map(|part| part.bytes).unwrap_or_default()
     };
     let mut text = format!("run {}  {}", summary.run(), summary.plan().pipeline());
-    for line in ending(&context.out, &summary, now, &mut logs, &|_| None) {
+    for line in ending(&context.out, &summary, now, &mut logs, &reading.hints) {
         text.push('\n');
         text.push_str(&line);
     }

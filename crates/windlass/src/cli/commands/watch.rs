@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             });
         }
         if !led {
-            return Err(interrupted(run));
+            return Err(interrupted(run, &reading.hints));
         }
         reading.pause(LOOK_EVERY);
     }

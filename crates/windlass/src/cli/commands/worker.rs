@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::run::{cores, with_labels};
 use crate::cli::context::Context;
 use crate::cli::environment;
 use crate::cli::error::CliError;
+use crate::cli::how::{cores, with_labels};
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Work};
 use crate::link::http::Place;

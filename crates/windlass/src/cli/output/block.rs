@@ -2,7 +2,7 @@
 
 use windlass_core::outcome::StepStatus;
 use windlass_core::summary::Step;
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::ink::Ink;
 use super::lines::harmless;
@@ -57,11 +57,16 @@ impl Screen {
         let elapsed = last.map_or_else(String::new, |last| clock_text(last.time(now)));
         let again = step.attempts() > 1;
         let attempt = if again { format!("  try {}", step.attempts()) } else { String::new() };
+        // A few milliseconds of hundreds are no news.
+        let usual = self.forecast.expected(step.ix()).filter(|usual| *usual >= Span::secs(1));
+        let usual =
+            usual.map(|usual| look.paint(Ink::Quiet, &format!(" of {}", clock_text(usual))));
         let name = pad(&fit(look, step.name(), self.columns.name), self.columns.name);
         let head = format!(
-            "{} {name} {}{attempt}",
+            "{} {name} {}{}{attempt}",
             look.mark(step.status()),
-            pad_left(&elapsed, TIME_WIDTH)
+            pad_left(&elapsed, TIME_WIDTH),
+            usual.unwrap_or_default()
         );
         // Colours of the step's own would make the block louder than the lines.
         match self.voices.newest(self.log_of(step.ix())).map(harmless) {
@@ -85,7 +90,7 @@ impl Screen {
         if failed > 0 {
             parts.push(look.paint(Ink::Bad, &format!("{failed} failed")));
         }
-        parts.push(clock_text(self.summary.wall(now)));
+        parts.push(clock_text(self.summary.worked(now)));
         parts.extend(rest.map(|rest| look.paint(Ink::Quiet, &rest)));
         let line = parts.join("  ");
         if look.width < BAR_FROM { line } else { format!("{}  {line}", self.bar(ended, total)) }

@@ -5,12 +5,13 @@ use windlass_core::summary::{CriticalPath, Step, Summary};
 use windlass_core::time::Time;
 
 use super::failure::failures;
+use super::hints::Hints;
 use super::ink::Ink;
 use super::lines::harmless;
 use super::look::Look;
 use super::span_text::span_text;
 use super::steps_table::steps_table;
-use super::width::{columns, pad};
+use super::width::{columns, flow, pad};
 use crate::logs::LogId;
 
 /// Reads what steps printed.
@@ -30,13 +31,13 @@ const UNPLACEABLE_MAX: usize = 10;
 /// Steps of the critical path that are named; of a longer one the beginning and the end.
 const PATH_MAX: usize = 6;
 
-/// All that is to be said about a run that has ended, line by line. `again` gives the command that runs a step again.
+/// All that is to be said about a run that has ended, line by line.
 pub fn ending(
     look: &Look,
     summary: &Summary,
     now: Time,
     logs: &mut dyn Logs,
-    again: &dyn Fn(&str) -> Option<String>,
+    hints: &Hints,
 ) -> Vec<String> {
     let mut lines = Vec::new();
     let mut part = |part: Vec<String>| {
@@ -45,10 +46,10 @@ pub fn ending(
             lines.extend(part);
         }
     };
-    part(steps_table(look, summary, now));
+    part(steps_table(look, summary, now, hints));
     part(course(look, summary));
     part(unplaceable(look, summary));
-    for failure in failures(look, summary, now, logs, again) {
+    for failure in failures(look, summary, now, logs, hints) {
         part(failure);
     }
     part(vec![verdict_line(look, summary, now)]);
@@ -60,19 +61,24 @@ fn course(look: &Look, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let path = summary.critical_path();
     if path.links.len() > 1 {
-        lines.push(path_line(look, summary, &path));
+        lines.push(flow(look, &path_line(look, summary, &path), 2));
     }
-    let interrupted = match summary.interruptions() {
-        0 => return lines,
-        1 => "interrupted once and continued; steps that had ended were not run again".to_owned(),
-        many => {
-            format!(
-                "interrupted {many} times and continued; steps that had ended were not run again"
-            )
-        }
-    };
-    lines.push(look.paint(Ink::Warn, &interrupted));
+    if let Some(interrupted) = interrupted(summary) {
+        let text = format!("{interrupted}; steps that had ended were not run again");
+        lines.push(look.paint(Ink::Warn, &flow(look, &text, 2)));
+    }
     lines
+}
+
+/// `interrupted twice, for 8h 02m in all`.
+pub(super) fn interrupted(summary: &Summary) -> Option<String> {
+    let spent = span_text(summary.interrupted());
+    match summary.interruptions() {
+        0 => None,
+        1 => Some(format!("interrupted once, for {spent}")),
+        2 => Some(format!("interrupted twice, for {spent} in all")),
+        many => Some(format!("interrupted {many} times, for {spent} in all")),
+    }
 }
 
 fn path_line(look: &Look, summary: &Summary, path: &CriticalPath) -> String {
@@ -88,7 +94,7 @@ fn path_line(look: &Look, summary: &Summary, path: &CriticalPath) -> String {
         names.insert(PATH_MAX / 2, left_out);
     }
     let chain = names.join(&format!(" {} ", look.arrow()));
-    let share = format!("{}, {} % of the time", span_text(path.time), path.percent);
+    let share = format!("{}, {}% of the time", span_text(path.time), path.percent);
     format!(
         "{} {chain}  {}",
         look.paint(Ink::Quiet, "critical path"),
@@ -107,11 +113,12 @@ fn unplaceable(look: &Look, summary: &Summary) -> Vec<String> {
     let count = counted(steps.len(), "step was", "steps were");
     let head = format!("{count} skipped: nobody here can run what they need");
     let head = if steps.len() == 1 { head.replace("what they need", "it") } else { head };
-    let mut lines = vec![look.paint(Ink::Warn, &head)];
+    let mut lines = vec![look.paint(Ink::Warn, &flow(look, &head, 2))];
     for step in shown {
         let reason = step.unmet().unwrap_or_default();
         let reason = reason.replace(", which nobody here has", "");
-        lines.push(format!("{} {}  {reason}", look.mark(step.status()), pad(step.name(), width)));
+        let line = format!("{} {}  {reason}", look.mark(step.status()), pad(step.name(), width));
+        lines.push(flow(look, &line, 4));
     }
     if steps.len() > shown.len() {
         lines.push(format!("  {} {} more", look.ellipsis(), steps.len() - shown.len()));
@@ -132,9 +139,10 @@ fn verdict_line(look: &Look, summary: &Summary, now: Time) -> String {
         ended => ended.to_string(),
     };
     let head = format!("{} {status}", harmless(summary.plan().pipeline()));
-    let wall = span_text(summary.wall(now));
+    let worked = span_text(summary.worked(now));
     let counts = tally_text(summary);
-    format!("{} {} in {wall}: {counts}", look.mark(mark), look.paint(ink, &head))
+    let line = format!("{} {} in {worked}: {counts}", look.mark(mark), look.paint(ink, &head));
+    flow(look, &line, 2)
 }
 
 /// `8 succeeded, 1 failed, 2 blocked`.

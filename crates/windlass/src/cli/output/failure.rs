@@ -7,10 +7,12 @@ use windlass_core::summary::{RootCause, Step, Summary};
 use windlass_core::time::Time;
 
 use super::ending::{Logs, counted};
+use super::hints::Hints;
 use super::ink::Ink;
 use super::lines::{Lines, harmless};
-use super::look::{Colour, Look};
+use super::look::{Colour, Look, Manner};
 use super::span_text::span_text;
+use super::width::{columns, flow};
 use crate::logs::LogId;
 
 /// Failures that are told in full. Who has more mends these first.
@@ -27,7 +29,7 @@ pub(super) fn failures(
     summary: &Summary,
     now: Time,
     logs: &mut dyn Logs,
-    again: &dyn Fn(&str) -> Option<String>,
+    hints: &Hints,
 ) -> Vec<Vec<String>> {
     let causes = summary.root_causes();
     let (told, named) = causes.split_at(causes.len().min(FAILURES_MAX));
@@ -36,11 +38,11 @@ pub(super) fn failures(
         let Some(step) = summary.step(cause.step) else {
             continue;
         };
-        let mut lines = vec![headline(look, &step, cause, now)];
+        let mut lines = vec![flow(look, &headline(look, &step, cause, now), 2)];
         let bar = look.paint(Ink::Quiet, look.bar());
         let tail = last_lines(summary, cause.step, logs, look.colour);
         lines.extend(tail.iter().map(|line| format!("  {bar} {line}")));
-        lines.extend(hints(look, summary, cause, again(step.name())));
+        lines.extend(next_steps(look, summary, cause, hints));
         parts.push(lines);
     }
     if !named.is_empty() {
@@ -104,23 +106,27 @@ fn headline(look: &Look, step: &Step<'_>, cause: &RootCause, now: Time) -> Strin
     format!("{} {name}  {what}{ignored}", look.mark(step.status()))
 }
 
-fn hints(look: &Look, summary: &Summary, cause: &RootCause, again: Option<String>) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut hint = |label: &str, text: &str| {
-        lines.push(format!("  {} {text}", look.paint(Ink::Quiet, &format!("{label:<13}"))));
-    };
-    if let Some(again) = again {
-        hint("run it again", &again);
-    }
+fn next_steps(look: &Look, summary: &Summary, cause: &RootCause, hints: &Hints) -> Vec<String> {
+    let (run, name) = (summary.run(), summary.plan().name(cause.step));
     let ran = summary.step(cause.step).is_some_and(|step| step.attempts() > 0);
-    if ran {
-        let name = summary.plan().name(cause.step);
-        hint("whole log", &format!("windlass logs {} {}", summary.run(), quoted(name)));
+    let log = hints.logs(run, name).filter(|_| ran);
+    let told = [
+        ("run it again", hints.again(run, name)),
+        ("whole log", log),
+        ("because of it", victims(cause)),
+    ];
+    let told = told.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    told.map(|(label, text)| hint_line(look, label, &text)).collect()
+}
+
+/// A command stays in one piece: it is to be pasted.
+fn hint_line(look: &Look, label: &str, text: &str) -> String {
+    let head = look.paint(Ink::Quiet, &format!("{label:<13}"));
+    let line = format!("  {head} {text}");
+    if look.manner != Manner::Live || columns(&line) <= look.width {
+        return line;
     }
-    if let Some(text) = victims(cause) {
-        hint("because of it", &text);
-    }
-    lines
+    format!("  {}\n    {text}", look.paint(Ink::Quiet, label))
 }
 
 /// `4 steps did not run`, `2 did not run, 1 was stopped`.
@@ -145,14 +151,4 @@ fn others(look: &Look, summary: &Summary, named: &[RootCause]) -> String {
     let head =
         format!("{} failed by themselves too:", counted(named.len(), "other step", "other steps"));
     format!("{} {list}", look.paint(Ink::Bad, &head))
-}
-
-/// The name as a shell takes it: brackets and blanks of a matrix cell mean something there.
-pub(super) fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.chars().all(plain) {
-        name.to_owned()
-    } else {
-        format!("'{}'", name.replace('\'', r"'\''"))
-    }
 }

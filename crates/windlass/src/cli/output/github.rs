@@ -6,7 +6,7 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::summary::{RootCause, Step, Summary};
 use windlass_core::time::Time;
 
-use super::ending::{Logs, tally_text, words};
+use super::ending::{Logs, interrupted, tally_text, words};
 use super::failure::{last_lines, victims, what_happened};
 use super::look::Colour;
 use super::span_text::span_text;
@@ -44,16 +44,9 @@ pub fn markdown(summary: &Summary, now: Time, logs: &mut dyn Logs) -> String {
     };
     let pipeline = escape(summary.plan().pipeline());
     let mut page = format!("### {sign} {pipeline} {}\n\n", summary.status());
-    let wall = span_text(summary.wall(now));
-    let _ = write!(page, "{} in {wall}", tally_text(summary));
-    match summary.interruptions() {
-        0 => {}
-        1 => page.push_str(", interrupted once"),
-        many => {
-            let _ = write!(page, ", interrupted {many} times");
-        }
-    }
-    page.push_str(".\n\n");
+    let interrupted = interrupted(summary).map(|text| format!("; {text}")).unwrap_or_default();
+    let worked = span_text(summary.worked(now));
+    let _ = write!(page, "{} in {worked}{interrupted}.\n\n", tally_text(summary));
     for cause in summary.root_causes().iter().take(FAILURES_MAX) {
         push_failure(&mut page, summary, cause, now, logs);
     }

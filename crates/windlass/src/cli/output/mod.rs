@@ -11,7 +11,7 @@
 //! | `lines`, `kept`, `voices`, `floor` | what steps print: made harmless, cut into lines, held back or shown |
 //! | `screen`, `block`, `step_line` | a run while it runs |
 //! | `painter`, `terminal`, `tty`, `keys` | getting it onto the terminal |
-//! | `ending`, `failure`, `steps_table` | a run that has ended |
+//! | `ending`, `failure`, `hints`, `steps_table` | a run that has ended |
 //! | `moment` | what runs now and what waits for what |
 //! | `github`, `junit` | the same for machines that show it to people |
 
@@ -20,6 +20,7 @@ mod ending;
 mod failure;
 mod floor;
 mod github;
+mod hints;
 mod ink;
 mod junit;
 mod kept;
@@ -44,6 +45,7 @@ mod width;
 
 pub use ending::{Logs, ending};
 pub use github::{annotations, markdown};
+pub use hints::{Hints, quoted};
 pub use ink::Ink;
 pub use junit::junit;
 pub use keys::Keys;
@@ -58,4 +60,4 @@ pub use table::{Align, Table};
 pub use terminal::{Terminal, restore};
 pub use tty::Size;
 pub use voices::OutputMode;
-pub use width::{columns, fit, pad};
+pub use width::{columns, fit, flow, pad};

@@ -11,7 +11,7 @@ use super::lines::harmless;
 use super::look::Look;
 use super::span_text::{clock_text, span_text};
 use super::step_line::TIME_WIDTH;
-use super::width::{columns, pad, pad_left};
+use super::width::{columns, flow, pad, pad_left};
 
 /// Steps of each kind that are listed, and names within one reason.
 const LISTED_MAX: usize = 20;
@@ -29,7 +29,7 @@ pub fn moment(look: &Look, summary: &Summary, now: Time, waits: &[(StepIx, Why)]
         summary.status(),
         tally.ended(),
         tally.total(),
-        clock_text(summary.wall(now))
+        clock_text(summary.worked(now))
     );
     let mut lines = vec![look.paint(Ink::Strong, &title)];
     let names = held.iter().map(Step::name);
@@ -45,7 +45,7 @@ pub fn moment(look: &Look, summary: &Summary, now: Time, waits: &[(StepIx, Why)]
     }
     let unfinished = tally.total() - tally.ended();
     lines.extend(more(look, (unfinished as usize).saturating_sub(held.len())));
-    lines
+    lines.iter().map(|line| flow(look, line, 4)).collect()
 }
 
 /// Why a step stands where it stands, as one phrase.

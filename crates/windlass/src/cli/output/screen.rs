@@ -36,7 +36,7 @@ pub struct Line {
 }
 
 /// How a run is shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ScreenOptions {
     /// How text looks.
     pub look: Look,
@@ -44,8 +44,6 @@ pub struct ScreenOptions {
     pub mode: OutputMode,
     /// Steps at a time.
     pub slots: u32,
-    /// How long steps took before.
-    pub earlier: Durations,
 }
 
 /// A run while it runs.
@@ -75,12 +73,12 @@ const PREFIX_MAX: usize = 24;
 impl Screen {
     /// Shows a run, of which the summary may know a part already.
     pub fn new(summary: Summary, options: ScreenOptions) -> Self {
-        let ScreenOptions { look, mode, slots, earlier } = options;
+        let ScreenOptions { look, mode, slots } = options;
         Self {
             look,
             mode,
             slots: slots.max(1),
-            forecast: Forecast::new(summary.plan(), &earlier),
+            forecast: Forecast::new(summary.plan(), &Durations::new()),
             voices: Voices::new(look.colour),
             columns: Columns::of(&look, summary.plan()),
             floor: Floor::default(),
@@ -100,6 +98,12 @@ impl Screen {
     /// How text looks here; its width follows the terminal.
     pub const fn look(&self) -> &Look {
         &self.look
+    }
+
+    /// Learns how long steps took before.
+    pub fn expect(&mut self, earlier: &Durations) {
+        self.forecast = Forecast::new(self.summary.plan(), earlier);
+        self.rest.0 = 0;
     }
 
     /// The terminal has another width now.

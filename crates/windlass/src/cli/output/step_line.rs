@@ -9,7 +9,7 @@ use super::ink::Ink;
 use super::lines::harmless;
 use super::look::{Look, Manner};
 use super::span_text::span_text;
-use super::width::{columns, fit, pad, pad_left};
+use super::width::{columns, fit, flow, pad, pad_left};
 
 /// How wide things are, so that lines that come one by one stand under each other.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,15 @@ impl StepLine<'_> {
         let time = look.paint(Ink::Quiet, &pad_left(&time, TIME_WIDTH));
         let mark = &self.mark;
         let head = format!("{counter}{mark} {} {time}", pad(&name, widths.name));
-        if self.detail.is_empty() { head } else { format!("{head}  {}", harmless(&self.detail)) }
+        if self.detail.is_empty() {
+            return head;
+        }
+        let detail = harmless(&self.detail);
+        let line = format!("{head}  {detail}");
+        if look.manner != Manner::Live || columns(&line) <= look.width {
+            return line;
+        }
+        format!("{}\n{}", head.trim_end(), flow(look, &format!("    {detail}"), 4))
     }
 }
 

@@ -7,6 +7,7 @@ use windlass_core::summary::{Step, Summary};
 use windlass_core::time::{Span, Time};
 
 use super::ending::words;
+use super::hints::Hints;
 use super::ink::Ink;
 use super::look::Look;
 use super::span_text::span_text;
@@ -20,11 +21,9 @@ const CELLS_MIN: usize = 6;
 const SLOWEST: usize = 5;
 /// Of more steps than fit, the others that are shown because something happened to them.
 const NOTABLE_MAX: usize = 15;
-/// Below this width wait and worker give way.
-const WIDE: usize = 60;
 
 /// Every step, or of many those that say something and how many others there are. A run of one step needs no table.
-pub(super) fn steps_table(look: &Look, summary: &Summary, now: Time) -> Vec<String> {
+pub(super) fn steps_table(look: &Look, summary: &Summary, now: Time, hints: &Hints) -> Vec<String> {
     if summary.plan().step_count() < 2 {
         return Vec::new();
     }
@@ -40,14 +39,15 @@ pub(super) fn steps_table(look: &Look, summary: &Summary, now: Time) -> Vec<Stri
         ("time", Align::Right),
         ("worker", Align::Left),
     ];
-    let mut table = Table::new(head);
+    let mut table = Table::new(head).cuts("step").leaves_out(&["worker", "wait", "tries"]);
     for row in &shown {
         table.row(cells(look, row, now));
     }
     let mut lines = table.lines(look);
     let left = summary.plan().step_count() as usize - steps;
     if left > 0 {
-        let text = format!("{} {left} more: windlass show {}", look.ellipsis(), summary.run());
+        let show = hints.show(summary.run()).map(|show| format!(": {show}")).unwrap_or_default();
+        let text = format!("{} {left} more{show}", look.ellipsis());
         lines.push(look.paint(Ink::Quiet, &text));
     }
     lines
@@ -128,14 +128,13 @@ fn cells(look: &Look, row: &Row<'_>, now: Time) -> Vec<String> {
     let time = if ran { span_text(time) } else { String::new() };
     let wait = if ran && wait > Span::ZERO { quiet(span_text(wait)) } else { String::new() };
     let tries = if ran { tries(look, row) } else { String::new() };
-    let wide = look.width >= WIDE;
     vec![
         row.name.clone(),
         format!("{} {}", look.mark(status), look.paint(ink, &words(status))),
         tries,
-        if wide { wait } else { String::new() },
+        wait,
         time,
-        if wide { quiet(worker(row)) } else { String::new() },
+        quiet(worker(row)),
     ]
 }
 

@@ -18,17 +18,34 @@ pub enum Align {
 pub struct Table {
     head: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
+    /// The column that is cut where there is no room.
+    cut: Option<&'static str>,
+    /// The columns that are left out before, the least important first.
+    left_out: &'static [&'static str],
 }
 
 /// Blanks between columns.
 const GAP: &str = "  ";
-/// The least that the first column is cut to in a narrow terminal.
-const FIRST_MIN: usize = 8;
+/// The least that a column is cut to, and that is left of it while another can be left out.
+const CUT_MIN: usize = 8;
 
 impl Table {
     /// A table of these columns.
     pub fn new(head: impl IntoIterator<Item = (&'static str, Align)>) -> Self {
-        Self { head: head.into_iter().collect(), rows: Vec::new() }
+        let head = head.into_iter().collect();
+        Self { head, rows: Vec::new(), cut: None, left_out: &[] }
+    }
+
+    /// Cuts this column where the terminal is narrow.
+    #[must_use]
+    pub fn cuts(self, column: &'static str) -> Self {
+        Self { cut: Some(column), ..self }
+    }
+
+    /// Leaves these columns out, one after the other, where the terminal is narrow.
+    #[must_use]
+    pub fn leaves_out(self, columns: &'static [&'static str]) -> Self {
+        Self { left_out: columns, ..self }
     }
 
     /// Adds a row; what is missing is empty.
@@ -41,20 +58,31 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines of the table. The first column gives way where the terminal is narrow; columns that are empty in every
-    /// row are left out.
+    /// The lines of the table. Columns that are empty in every row are left out.
     pub fn lines(&self, look: &Look) -> Vec<String> {
-        let mut widths = self.widths();
-        let used: usize =
-            widths.iter().filter(|width| **width > 0).map(|width| width + GAP.len()).sum();
-        let excess = used.saturating_sub(look.width + GAP.len());
-        if let Some(first) = widths.first_mut().filter(|_| excess > 0) {
-            *first = first.saturating_sub(excess).max(FIRST_MIN).min(*first);
-        }
+        let widths = self.fitted(look.width);
         let head: Vec<String> =
             self.head.iter().map(|(name, _)| look.paint(Ink::Quiet, name)).collect();
         let rows = std::iter::once(&head).chain(&self.rows);
         rows.map(|row| self.line(look, row, &widths)).collect()
+    }
+
+    /// The width of each column; none for one that is left out.
+    fn fitted(&self, room: usize) -> Vec<usize> {
+        let mut widths = self.widths();
+        let place = |name: &str| self.head.iter().position(|(head, _)| *head == name);
+        let cut = self.cut.and_then(place);
+        for column in self.left_out.iter().filter_map(|name| place(name)) {
+            let give = cut.map_or(0, |cut| widths[cut].saturating_sub(CUT_MIN * 2));
+            if excess(&widths, room) > give {
+                widths[column] = 0;
+            }
+        }
+        if let Some(cut) = cut {
+            let left = widths[cut].saturating_sub(excess(&widths, room));
+            widths[cut] = left.max(CUT_MIN).min(widths[cut]);
+        }
+        widths
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -78,4 +106,11 @@ impl Table {
         });
         texts.collect::<Vec<String>>().join(GAP).trim_end().to_owned()
     }
+}
+
+/// How much wider these columns are than there is room.
+fn excess(widths: &[usize], room: usize) -> usize {
+    let used: usize =
+        widths.iter().filter(|width| **width > 0).map(|width| width + GAP.len()).sum();
+    used.saturating_sub(room + GAP.len())
 }

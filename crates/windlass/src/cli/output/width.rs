@@ -4,7 +4,7 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
-use super::look::Look;
+use super::look::{Look, Manner};
 
 const RESET: &str = "\x1b[0m";
 
@@ -35,6 +35,28 @@ pub fn fit(look: &Look, text: &str, max: usize) -> String {
         cut.push_str(sign);
     }
     cut
+}
+
+/// The text in lines that a terminal does not break, each behind so many blanks but for the first. Words stay whole. A
+/// log has whole lines: they are searched.
+pub fn flow(look: &Look, text: &str, indent: usize) -> String {
+    if look.manner != Manner::Live || columns(text) <= look.width {
+        return text.to_owned();
+    }
+    let (mut lines, mut line, mut used) = (String::new(), String::new(), 0);
+    for word in text.split_inclusive(' ') {
+        if used > indent && used + columns(word.trim_end()) > look.width {
+            lines.push_str(line.trim_end());
+            lines.push('\n');
+            (line, used) = (" ".repeat(indent), indent);
+        }
+        let leads = !lines.is_empty() && used == indent;
+        if !(leads && word == " ") {
+            line.push_str(word);
+            used += columns(word);
+        }
+    }
+    lines + &line
 }
 
 /// The text with blanks behind it, in at least so many columns.
@@ -82,5 +104,19 @@ mod tests {
         assert_eq!(fit(&Look::PLAIN, "abc", 3), "abc");
         assert_eq!(fit(&Look::PLAIN, "abc", 0), "");
         assert_eq!(pad("測", 4), "測  ");
+    }
+
+    #[test]
+    fn words_stay_whole_on_a_terminal_and_lines_in_a_log() {
+        let narrow = Look { manner: Manner::Live, width: 12, ..Look::PLAIN };
+        let text = "one two three  \x1b[31mfour\x1b[0m five";
+        assert_eq!(flow(&narrow, text, 2), "one two\n  three\n  \x1b[31mfour\x1b[0m five");
+        assert_eq!(
+            flow(&narrow, "    a-word-that-is-too-long b", 4),
+            "    a-word-that-is-too-long\n    b"
+        );
+        assert_eq!(flow(&narrow, "fits", 2), "fits");
+        let log = Look { manner: Manner::Plain, ..narrow };
+        assert_eq!(flow(&log, text, 2), text);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use windlass_core::engine::{Answer, CancelLevel, Event, Request, Submit, Warning};
 use windlass_core::id::RunId;
+use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
 
 use super::interrupts::Interrupts;
@@ -14,7 +15,7 @@ use super::watch::{Watch, Watched};
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
-use crate::controller::NodeError;
+use crate::controller::{NodeError, View};
 use crate::local::{
     Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, system_now,
 };
@@ -77,7 +78,8 @@ async fn lead(
         None => submit(order, &station).await?,
         Some(run) => go_on(stores, run).await?,
     };
-    Watch { order, stores, station, printed, watched, interrupts }.run().await
+    let earlier = mpsc::channel(1).1;
+    Watch { order, stores, station, printed, watched, interrupts, earlier }.run().await
 }
 
 async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
@@ -125,8 +127,11 @@ async fn submit(order: &Order, station: &Station) -> Result<Watched, CliError> {
         Answer::Denied(denial) => return Err(CliError::unreachable(denial.to_string())),
         other => unreachable!("a submission is taken or denied, not {other:?}"),
     }
+    // By the journal's clock, which all that follows is told by.
+    let submitted = |view: &View| view.engine.run(run).map(|run| run.submitted_at);
+    let at = station.handle().views().look(submitted).unwrap_or(now);
     let event = Event::RunSubmitted { run, plan, options, reused };
-    let mut summary = Summary::from_submitted(now, &event).expect("it is a submission");
+    let mut summary = Summary::from_submitted(at, &event).expect("it is a submission");
     know(&mut summary, station);
     Ok(Watched { run, summary, from })
 }
@@ -148,12 +153,13 @@ async fn resume(order: &Order, stores: &Stores) -> Result<Resumed, CliError> {
         Some(text) => Some(records.find(text).await?),
         None => None,
     };
-    match unfinished(&records, named, plan.pipeline()) {
+    let pipeline = plan.as_ref().map_or("", |plan| plan.pipeline());
+    match unfinished(&records, named, pipeline) {
         Some(summary) => {
-            tell_changes(order, &summary);
+            tell_changes(order, &summary, plan.as_deref());
             Ok(Resumed::GoesOn(summary.run()))
         }
-        None => nothing_to_resume(order, &records, named, plan.pipeline()).await.map(Resumed::Over),
+        None => nothing_to_resume(order, &records, named, pipeline).await.map(Resumed::Over),
     }
 }
 
@@ -187,7 +193,7 @@ async fn abandon(order: &Order, station: &Station, resumed: Option<RunId>) -> Re
             continue;
         }
         let what = format!("run {run} was interrupted and is cancelled now");
-        let hint = "`windlass run --resume` would have gone on with it";
+        let hint = "`--resume` would have gone on with it";
         output::talk(&format!("{} {what}; {hint}", order.look.paint(Ink::Quiet, "note:")));
         let cancel = Request::Cancel { run, level: CancelLevel::Kill };
         let asked = station.handle().ask(cancel).await;
@@ -214,7 +220,7 @@ fn unfinished(records: &Records, run: Option<RunId>, pipeline: &str) -> Option<S
     open.find(|summary| !summary.status().is_terminal()).cloned()
 }
 
-fn tell_changes(order: &Order, summary: &Summary) {
+fn tell_changes(order: &Order, summary: &Summary, now: Option<&Plan>) {
     let tally = summary.tally();
     let so_far = format!(
         "run {} goes on: {} of {} steps had ended",
@@ -223,9 +229,12 @@ fn tell_changes(order: &Order, summary: &Summary) {
         tally.total()
     );
     output::talk(&so_far);
-    if summary.plan().fingerprint() != order.what.plan().fingerprint() {
-        let what = "the file has changed since; this run keeps the plan that it began with";
-        output::talk(&format!("{} {what}", order.look.paint(Ink::Warn, "note:")));
+    let began = summary.plan();
+    let other = |now: &Plan| now.fingerprint() != began.fingerprint();
+    if now.is_some_and(|now| now.pipeline() == began.pipeline() && other(now)) {
+        let what = "the file has changed since, or other params or steps are asked for";
+        let so = "this run keeps the plan that it began with";
+        output::talk(&format!("{} {what}: {so}", order.look.paint(Ink::Warn, "note:")));
     }
 }
 
@@ -247,7 +256,10 @@ async fn nothing_to_resume(
         return Err(CliError::usage(format!("there is no run {latest}")));
     };
     let status = summary.status();
-    output::talk(&format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"));
+    output::talk(&match run {
+        Some(run) => format!("run {run} is not unfinished: it {status}"),
+        None => format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"),
+    });
     Ok(super::finish::exit_code(&summary, &order.named, false))
 }
 
@@ -265,8 +277,6 @@ impl From<StationError> for CliError {
                     "wait for its end, or `windlass cancel latest` and `windlass watch latest`",
                 )
             }
-            StationError::Worker(error) => Self::unreachable(error.to_string())
-                .hint("`windlass run --resume` goes on where it was"),
             other => Self::unreachable(other.to_string()),
         }
     }

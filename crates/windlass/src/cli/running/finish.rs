@@ -28,8 +28,7 @@ impl Finish<'_> {
         let Self { order, summary, .. } = self;
         let now = system_now();
         let mut logs = |log, bytes| self.tail(log, bytes);
-        let again = |step: &str| order.again.as_ref().map(|again| format!("{again} {step}"));
-        for line in ending(&order.look, summary, now, &mut logs, &again) {
+        for line in ending(&order.look, summary, now, &mut logs, &order.hints) {
             output::talk(&line);
         }
         if order.look.manner == Manner::GitHub {

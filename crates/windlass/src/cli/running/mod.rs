@@ -3,12 +3,14 @@
 //! | file | what it does |
 //! |---|---|
 //! | `order` | what was asked for |
+//! | `earlier` | how long its steps took before |
 //! | `begin` | opens the stores, starts the station, submits or resumes |
 //! | `watch` | follows the run: events and output to the screen, signals to the leader |
 //! | `interrupts` | Ctrl-C, SIGTERM, a closed terminal, `t` |
 //! | `finish` | the ending, JUnit, GitHub, the exit code |
 
 mod begin;
+mod earlier;
 mod finish;
 mod interrupts;
 mod order;

@@ -7,7 +7,7 @@ use windlass_core::engine::{Reused, RunOptions};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 
-use crate::cli::output::{Look, OutputMode};
+use crate::cli::output::{Hints, Look, OutputMode};
 
 /// A run to be done here, and how it is shown.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(crate) struct Order {
     pub(crate) labels: Labels,
     /// The steps that were named.
     pub(crate) named: Vec<String>,
-    /// The command that runs a part of the same, for hints; `None` if there is none.
-    pub(crate) again: Option<String>,
+    /// Commands about this run that a reader can paste.
+    pub(crate) hints: Hints,
     /// What is shown of what steps print.
     pub(crate) mode: Option<OutputMode>,
     /// Whether events go to standard output as JSON, one a line.
@@ -52,15 +52,7 @@ pub(crate) enum What {
     Resume {
         /// Which: an id, the beginning of one, or `latest`; `None`: the newest of the pipeline.
         run: Option<String>,
-        /// What the file says now, to tell whether it changed.
-        plan: Arc<Plan>,
+        /// What the file says now, to tell whether it changed; `None` if there is no file and the run was named.
+        plan: Option<Arc<Plan>>,
     },
-}
-
-impl What {
-    pub(super) fn plan(&self) -> &Arc<Plan> {
-        match self {
-            Self::New { plan, .. } | Self::Resume { plan, .. } => plan,
-        }
-    }
 }

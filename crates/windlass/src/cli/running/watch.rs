@@ -10,6 +10,7 @@ use windlass_core::outcome::StepStatus;
 use windlass_core::summary::{Durations, Summary};
 use windlass_core::time::Span;
 
+use super::earlier::earlier;
 use super::finish::Finish;
 use super::interrupts::{Interrupts, Wish};
 use super::order::Order;
@@ -18,7 +19,7 @@ use crate::cli::exit;
 use crate::cli::output::{self, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
 use crate::controller::{Followed, Follower, Published};
 use crate::journal::Position;
-use crate::local::{Printed, Station, Stores, system_now};
+use crate::local::{Printed, Station, StationError, Stores, system_now};
 use crate::store::StoreError;
 
 /// Steps whose reasons are asked for when somebody wants to see what runs.
@@ -44,6 +45,8 @@ pub(super) struct Watch<'a> {
     pub(super) printed: mpsc::Receiver<Printed>,
     pub(super) watched: Watched,
     pub(super) interrupts: Interrupts,
+    /// How long steps took before, if that comes to be known.
+    pub(super) earlier: mpsc::Receiver<Durations>,
 }
 
 /// What happened.
@@ -51,7 +54,8 @@ enum News {
     Events(Position, Followed),
     Printed(Printed),
     Wish(Wish),
-    Failed(CliError),
+    Known(Durations),
+    Failed(StationError),
     Time,
 }
 
@@ -62,14 +66,14 @@ impl Watch<'_> {
         let mode =
             self.order.mode.unwrap_or_else(|| OutputMode::default_for(&look, self.order.slots));
         let mode = if self.order.json { OutputMode::None } else { mode };
-        let options =
-            ScreenOptions { look, mode, slots: self.order.slots, earlier: Durations::new() };
+        let options = ScreenOptions { look, mode, slots: self.order.slots };
         let mut screen = Screen::new(self.watched.summary.clone(), options);
         let mut terminal = Terminal::new(look.manner);
         if look.manner == Manner::Live {
             self.interrupts
                 .listen_to_keys()
                 .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
+            self.earlier = earlier(self.stores, self.watched.summary.plan().pipeline());
         }
         let mut follower = self.station.handle().views().follow(self.watched.from);
         let mut ends = 0_u32;
@@ -90,8 +94,9 @@ impl Watch<'_> {
                 }
                 News::Wish(Wish::Show) => self.show(&mut screen),
                 News::Wish(Wish::Resumed) => terminal.resumed(),
+                News::Known(earlier) => screen.expect(&earlier),
                 News::Time => stalled = self.tell_stalled(&mut screen, stalled),
-                News::Failed(error) => return Err(error),
+                News::Failed(error) => return Err(self.failed(error)),
             }
         }
         self.hear_the_rest(&mut screen);
@@ -113,7 +118,8 @@ impl Watch<'_> {
             wish = self.interrupts.next() => News::Wish(wish),
             news = follower.next() => News::Events(behind, news),
             Some(printed) = self.printed.recv() => News::Printed(printed),
-            failed = self.station.fails() => News::Failed(failed.into()),
+            failed = self.station.fails() => News::Failed(failed),
+            Some(earlier) = self.earlier.recv() => News::Known(earlier),
             () = sleep(Duration::from_millis(wait.as_millis())) => News::Time,
         }
     }
@@ -180,6 +186,14 @@ impl Watch<'_> {
             // Nothing can be cancelled in good order.
             Some(error) => Some(Err(error.into())),
             None => (ends >= ENDS_MAX).then_some(Ok(exit::INTERRUPTED)),
+        }
+    }
+
+    /// What failed, and how to go on with what was durable.
+    fn failed(&self, error: StationError) -> CliError {
+        match self.order.hints.resume(self.watched.run) {
+            Some(resume) => CliError::from(error).hint(format!("`{resume}` goes on where it was")),
+            None => error.into(),
         }
     }
 

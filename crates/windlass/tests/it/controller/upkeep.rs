@@ -10,6 +10,7 @@ use windlass::core::engine::Event;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
 use windlass::core::session::Verdict;
+use windlass::core::summary::Summary;
 use windlass::core::time::Span;
 use windlass::journal::{Journal, Position, Recorded, Snapshot};
 use windlass::logs::MemoryLogs;
@@ -83,6 +84,30 @@ async fn a_run_is_sealed_a_while_after_its_end_and_the_archive_has_all_of_it() {
     assert_eq!((record.status, record.steps, &*record.pipeline), (RunStatus::Succeeded, 3, "ship"));
     let events = archive.events(run(1), Position(0), usize::MAX).await;
     assert_eq!(events, Ok(history(&journal, 1).await));
+    assert_eq!(keeper.ends().await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sealed_run_remembers_that_it_was_interrupted() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build", "ship"]);
+    let ann = start(&journal, "ann").await;
+    ann.submit(run(1), &plan).await;
+    ann.crash(&*journal).await;
+    let ben = start(&journal, "ben").await;
+    let keeper = keep(&ben, &journal, &archive, u64::MAX);
+    let mut mate = Mate::join(&ben, 1).await;
+    ship(&ben, &mut mate, 2, &plan).await;
+    pass(SEAL_AFTER + Span::secs(5)).await;
+    let interruptions = async |n: u64| {
+        let events = archive.events(run(n), Position(0), usize::MAX).await.expect("it reads");
+        let (_, first) = &events[0];
+        let mut summary = Summary::from_submitted(first.at, &first.event).expect("it begins so");
+        events[1..].iter().for_each(|(_, recorded)| summary.learn(recorded.at, &recorded.event));
+        assert_eq!(summary.status(), RunStatus::Succeeded);
+        summary.interruptions()
+    };
+    assert_eq!((interruptions(1).await, interruptions(2).await), (1, 0));
     assert_eq!(keeper.ends().await, Ok(()));
 }
 

@@ -207,6 +207,18 @@ impl Drop for Running {
     }
 }
 
+/// Does as a reader of hints does: pastes the command that begins so, up to the end of its line or quotation.
+pub(super) fn pasted(place: &Place, said: &str, begins: &str) -> Ended {
+    let (_, behind) = said.split_once(begins).expect("there is such a command");
+    let rest = behind.split(['`', '\n']).next().unwrap_or_default();
+    let line = format!("{}{rest}", begins.trim_start_matches('`'));
+    let mut command = place.program("sh");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_windlass"));
+    let path = format!("{}:/usr/bin:/bin", program.parent().expect("it is in a folder").display());
+    command.args(["-c", &line]).env("PATH", path);
+    place.start_command(command).ended()
+}
+
 /// Waits for something that has to come.
 pub(super) fn until(what: &str, mut reached: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::arrange::{Place, until};
+use super::arrange::{Place, pasted, until};
 
 const CHAIN: &str = r#"
 name: chain
@@ -176,5 +176,46 @@ fn a_step_may_run_a_pipeline_of_its_own() {
 fn a_run_in_memory_leaves_nothing_behind() {
     let place = Place::with(CHAIN);
     place.data("run --store memory");
+    assert!(!place.path().join(".windlass").exists());
+}
+
+const PICKY: &str = r#"
+name: picky
+params:
+  word: { default: plain }
+steps:
+  cell: { matrix: { os: [linux], n: ["a b"] }, run: "echo \"cell ${{ params.word }}\" >> trace; exit 1" }
+  plain: { requires: [moon], run: "echo \"plain ${{ params.word }}\" >> trace; exit 1" }
+"#;
+
+#[test]
+fn every_hint_works_as_it_is_pasted() {
+    let place = Place::with("steps: { none: { run: 'true' } }");
+    place.file("my file.yml", PICKY);
+    let mut command = place.command("run --keep-going --label moon --store ./the/runs");
+    command.args(["my file.yml", "-p", "word=it's $HOME"]);
+    let failed = place.start_command(command).ended();
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let once = ["cell it's $HOME", "plain it's $HOME"];
+    let sorted = || {
+        let mut lines = place.lines("trace");
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(), once);
+    let mut parts: Vec<&str> = failed.err.split("run it again").skip(1).collect();
+    // The cell last: it runs again without the label.
+    parts.sort_by_key(|part| part.contains("cell["));
+    for part in parts {
+        let again = pasted(&place, part, "windlass run");
+        assert_eq!(again.code, Some(1), "{again:?}");
+        let log = pasted(&place, part, "windlass logs");
+        assert_eq!(log.code, Some(0), "{log:?}");
+    }
+    assert_eq!(sorted(), [once[0], once[0], once[1], once[1]], "with its params");
+    let shown = place.data("show latest --store the/runs");
+    let rerun = pasted(&place, &shown, "windlass rerun");
+    assert_eq!(rerun.code, Some(1), "{rerun:?}");
+    assert_eq!(place.lines("trace").len(), 5, "in the folder of the project");
     assert!(!place.path().join(".windlass").exists());
 }

@@ -1,8 +1,10 @@
 //! `run --resume` and `rerun`: what is taken over, what is done again.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
-use super::arrange::Place;
+use super::arrange::{Place, pasted, pause};
 
 const WAITS: &str = r#"
 name: waits
@@ -92,4 +94,87 @@ fn rerun_does_what_did_not_succeed_and_takes_over_the_rest() {
     let wrong = place.run("rerun latest --from tset");
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.err.contains("`test`"), "{}", wrong.err);
+}
+
+const CLEANS: &str = r#"
+name: cleans
+steps:
+  server: { run: "echo server >> trace" }
+  test: { needs: server, run: "echo test >> trace; test -e ok" }
+  alarm: { needs: test, if: failure(), run: "echo alarm >> trace" }
+  stop: { needs: server, if: always(), run: "echo stop >> trace" }
+  told: { needs: stop, run: "echo told >> trace" }
+"#;
+
+#[test]
+fn a_rerun_cleans_up_after_itself_and_judges_its_own_failures() {
+    let place = Place::with(CLEANS);
+    assert_eq!(place.run("run --jobs 1").code, Some(1));
+    let mut first = place.lines("trace");
+    first.sort();
+    assert_eq!(first, ["alarm", "server", "stop", "test"], "`told` was kept from running");
+    place.file("ok", "");
+    let again = place.run("rerun latest --failed");
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let mut second = place.lines("trace").split_off(4);
+    second.sort();
+    assert_eq!(second, ["stop", "test", "told"], "what always runs, and what needs it, runs again");
+    let status = |step| place.status(step);
+    assert_eq!((status("server"), status("alarm")), ("cached".into(), "skipped".into()));
+    let nothing = place.run("rerun latest --failed");
+    assert_eq!(nothing.code, Some(0), "{nothing:?}");
+    assert!(nothing.err.contains("everything in it succeeded"), "{}", nothing.err);
+    assert_eq!(place.lines("trace").len(), 7, "nothing is there to do");
+    let from = place.run("rerun latest --from test");
+    assert_eq!(from.code, Some(0), "{from:?}");
+    let mut third = place.lines("trace").split_off(7);
+    third.sort();
+    assert_eq!(third, ["stop", "test", "told"]);
+}
+
+#[test]
+fn the_time_in_which_nobody_worked_is_told_as_such() {
+    let place = Place::with(WAITS);
+    let running = place.start("run");
+    place.until_lines("trace", 2);
+    running.signal(Signal::KILL);
+    assert_eq!(running.ended().code, None);
+    let took = || place.data("runs").lines().nth(1).map(str::to_owned).unwrap_or_default();
+    let before = took();
+    assert!(before.contains("interrupted") && before.ends_with("ms"), "{before}");
+    pause(Duration::from_secs(3));
+    let ms = |text: &str| text.rsplit(' ').next().unwrap_or_default().to_owned();
+    assert_eq!(ms(&took()), ms(&before), "it does not go on");
+    place.file("go", "");
+    let ended = place.run("run --resume");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("interrupted once, for 3."), "{}", ended.err);
+    let run = place.show();
+    let number = |value: &serde_json::Value| value.as_u64().expect("it is a number");
+    assert!(number(&run["interrupted_ms"]) >= 3_000, "{run}");
+    assert!(number(&run["wall_ms"]) >= 3_000, "{run}");
+    for step in run["steps"].as_array().expect("it lists steps") {
+        assert!(number(&step["wait_ms"]) + number(&step["time_ms"]) < 2_500, "{step}");
+    }
+}
+
+#[test]
+fn a_run_that_is_named_goes_on_without_its_file() {
+    let place = Place::with("name: other\nsteps:\n  a: { run: 'true' }\n");
+    place.file("waits.yml", WAITS);
+    let running = place.start("run waits.yml --store runs");
+    place.until_lines("trace", 2);
+    running.signal(Signal::KILL);
+    assert_eq!(running.ended().code, None);
+    place.file("go", "");
+    std::fs::remove_file(place.path().join("waits.yml")).expect("it is there");
+    let told = place.run("watch latest --store runs");
+    let resumed = pasted(&place, &told.err, "`windlass run");
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    assert!(!resumed.err.contains("changed"), "another file is none of its business: {resumed:?}");
+    assert_eq!(place.lines("trace"), ["first", "gate", "gate", "last"], "where it was started");
+    std::fs::remove_file(place.path().join("windlass.yml")).expect("it is there");
+    let again = pasted(&place, &told.err, "`windlass run");
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.err.contains("is not unfinished: it succeeded"), "{}", again.err);
 }

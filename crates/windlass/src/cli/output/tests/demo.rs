@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::time::{Span, Time};
 
-use super::film::{START, film, show};
+use super::film::{START, film, hints, show};
 use crate::cli::output::{Keys, Look, OutputMode, Terminal, ending, moment};
 use crate::logs::LogId;
 
@@ -58,8 +58,7 @@ fn demo() {
     }
     screen.close(now());
     let mut logs = |log: LogId, _: usize| film.log(log);
-    let again = |step: &str| Some(format!("windlass run ship.yml {step}"));
-    let text = ending(screen.look(), screen.summary(), now(), &mut logs, &again);
+    let text = ending(screen.look(), screen.summary(), now(), &mut logs, &hints());
     screen.insert(&text.join("\n"));
     terminal.draw_now(&mut screen, now()).unwrap();
 }

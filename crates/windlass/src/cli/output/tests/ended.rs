@@ -5,7 +5,7 @@ use windlass_core::id::{Fence, RunId, Term};
 use windlass_core::outcome::StepStatus;
 use windlass_core::time::Span;
 
-use super::film::{Film, RUN, START, film, look, visible};
+use super::film::{Film, RUN, START, film, hints, look, visible};
 use crate::cli::output::{Colour, Look, Manner, OutputMode, ending, moment};
 use crate::logs::LogId;
 
@@ -13,8 +13,7 @@ fn ended(film: &Film, look: Look) -> String {
     let summary = film.ended();
     let now = START + Span::secs(20);
     let mut logs = |log: LogId, _: usize| film.log(log);
-    let again = |step: &str| Some(format!("windlass run ship.yml {step}"));
-    visible(&ending(&look, &summary, now, &mut logs, &again).join("\n"))
+    visible(&ending(&look, &summary, now, &mut logs, &hints()).join("\n"))
 }
 
 #[test]
@@ -35,7 +34,7 @@ fn the_failure_comes_last_with_all_that_helps() {
     deploy         ○ blocked
     tell           ✓ succeeded      1  200ms  820ms  alpha
 
-    critical path fetch → build → test[linux] → bundle → tell  15.8s, 98 % of the time
+    critical path fetch → build → test[linux] → bundle → tell  15.8s, 98% of the time
 
     1 step was skipped: nobody here can run it
     - test[windows]  needs windows
@@ -71,9 +70,12 @@ fn a_narrow_terminal_has_fewer_columns() {
     deploy         ○ blocked
     tell           ✓ succeeded      1  820ms
 
-    critical path fetch → build → test[linux] → bundle → tell  15.8s, 98 % of the time
+    critical path fetch → build →
+      test[linux] → bundle → tell  15.8s,
+      98% of the time
 
-    1 step was skipped: nobody here can run it
+    1 step was skipped: nobody here can run
+      it
     - test[windows]  needs windows
 
     ✗ bundle  exit 101 after 2.3s
@@ -81,11 +83,16 @@ fn a_narrow_terminal_has_fewer_columns() {
       │ thread 'main' panicked at src/bundle.rs:41:9:
       │ no such file: dist/app.wasm
       │ note: run with `RUST_BACKTRACE=1` to see where
-      run it again  windlass run ship.yml bundle
-      whole log     windlass logs 6e2mhxk2000 bundle
-      because of it 2 steps blocked, 1 cancelled
+      run it again
+        windlass run ship.yml bundle
+      whole log
+        windlass logs 6e2mhxk2000 bundle
+      because of it
+        2 steps blocked, 1 cancelled
 
-    ✗ ship failed in 16.0s: 7 succeeded, 1 failed, 1 cancelled, 1 skipped, 2 blocked
+    ✗ ship failed in 16.0s: 7 succeeded, 1
+      failed, 1 cancelled, 1 skipped, 2
+      blocked
     ");
 }
 
@@ -108,7 +115,7 @@ fn only_what_needs_a_look_has_a_loud_colour() {
     deploy         ␛[33m○␛[0m ␛[33mblocked␛[0m
     tell           ␛[32m✓␛[0m ␛[2msucceeded␛[0m      ␛[2m1␛[0m  ␛[2m200ms␛[0m  820ms  ␛[2malpha␛[0m
 
-    ␛[2mcritical path␛[0m fetch → build → test[linux] → bundle → tell  ␛[2m15.8s, 98 % of the time␛[0m
+    ␛[2mcritical path␛[0m fetch → build → test[linux] → bundle → tell  ␛[2m15.8s, 98% of the time␛[0m
 
     ␛[33m1 step was skipped: nobody here can run it␛[0m
     ␛[2m-␛[0m test[windows]  needs windows
@@ -129,17 +136,19 @@ fn only_what_needs_a_look_has_a_loud_colour() {
 #[test]
 fn an_interruption_is_told() {
     let mut film = film();
-    let last = film.takes.pop().expect("the end");
-    film.at(15_000).event(windlass_core::engine::Event::Led {
+    let (_, last) = film.takes.pop().expect("the end");
+    film.at(3_616_020).event(windlass_core::engine::Event::Led {
         term: Term(2),
         ttl: Span::secs(15),
         generation: 0,
         own: None,
     });
-    film.takes.push(last);
+    film.takes.push((START + Span::millis(3_616_020), last));
     let text = ended(&film, look(Manner::Plain, 100));
-    let told = "interrupted once and continued; steps that had ended were not run again";
+    let told = "interrupted once, for 1h 00m; steps that had ended were not run again";
     assert!(text.contains(told), "{text}");
+    assert!(text.contains("98% of the time"), "{text}");
+    assert!(text.contains("ship failed in 16.0s:"), "what it took is told without it: {text}");
 }
 
 #[test]

@@ -11,12 +11,19 @@ use windlass_core::session::Home;
 use windlass_core::summary::{Durations, Summary};
 use windlass_core::time::{Span, Time};
 
-use crate::cli::output::{Colour, Line, Look, Manner, OutputMode, Screen, ScreenOptions, Signs};
+use crate::cli::output::{
+    Colour, Hints, Line, Look, Manner, OutputMode, Screen, ScreenOptions, Signs,
+};
 use crate::logs::LogId;
 
 /// A moment that prints well.
 pub(super) const START: Time = Time::from_millis(1_790_000_000_000);
 pub(super) const RUN: RunId = RunId(0x0019_c2a4_7b31_0000);
+
+/// As if `windlass run ship.yml` had been typed where its store is found.
+pub(super) fn hints() -> Hints {
+    Hints { run: Some("windlass run ship.yml".to_owned()), store: Some(String::new()) }
+}
 
 /// What happens at a moment.
 #[derive(Clone, Debug)]
@@ -114,7 +121,9 @@ impl Film {
         let earlier: Durations = [("bundle", 4), ("docs", 9), ("test[linux]", 6), ("deploy", 3)]
             .map(|(name, secs)| (name.into(), Span::secs(secs)))
             .into();
-        Screen::new(self.summary(), ScreenOptions { look, mode, slots: 4, earlier })
+        let mut screen = Screen::new(self.summary(), ScreenOptions { look, mode, slots: 4 });
+        screen.expect(&earlier);
+        screen
     }
 
     /// Everything up to a moment, with the lines that came of it.

@@ -23,10 +23,10 @@ fn a_wide_terminal_has_lines_above_a_block() {
     ✓ build            5.4s
     - test[windows]          skipped: needs windows, which nobody here has
     ---
-    ● docs               6s  rendering 40 pages
+    ● docs               6s of 9s  rendering 40 pages
     ● unit               2s  try 2
-    ● test[linux]        0s
-    ● test[macos]        0s
+    ● test[linux]        0s of 6s
+    ● test[macos]        0s of 6s
     ━━━━━━──────────────  4/12  4 running  7s  about 20s left
     ");
 }
@@ -35,15 +35,18 @@ fn a_wide_terminal_has_lines_above_a_block() {
 fn a_narrow_terminal_loses_what_matters_least() {
     insta::assert_snapshot!(picture(look(Manner::Live, 40), OutputMode::Failures, 7_000), @r"
     ✓ fetch            1.2s
-    ↻ unit             1.7s  exit 7; try 2 of 3 in 2.0s
+    ↻ unit             1.7s
+        exit 7; try 2 of 3 in 2.0s
     ✓ lint             3.0s
     ✓ build            5.4s
-    - test[windows]          skipped: needs windows, which nobody here has
+    - test[windows]
+        skipped: needs windows, which nobody
+        here has
     ---
-    ● docs               6s
+    ● docs               6s of 9s
     ● unit               2s  try 2
-    ● test[linux]        0s
-    ● test[macos]        0s
+    ● test[linux]        0s of 6s
+    ● test[macos]        0s of 6s
     4/12  4 running  7s  about 20s left
     ");
 }

@@ -5,15 +5,14 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::plan::{PlanBuilder, StepSpec};
 use windlass_core::time::Span;
 
-use super::film::{Film, START, film, look};
+use super::film::{Film, START, film, hints, look};
 use crate::cli::output::{Manner, OutputMode, ending};
 use crate::logs::LogId;
 
 fn said(film: &Film) -> String {
-    let again = |_: &str| None;
     let mut logs = |_: LogId, _: usize| Vec::new();
     let now = START + Span::hours(1);
-    ending(&look(Manner::Live, 100), &film.ended(), now, &mut logs, &again).join("\n")
+    ending(&look(Manner::Live, 100), &film.ended(), now, &mut logs, &hints()).join("\n")
 }
 
 /// A matrix of this many cells and what needs it.
@@ -48,6 +47,7 @@ fn cells_that_went_alike_are_one_row() {
     last            ○ blocked
 
     ✗ cell[c7]  exit 3 after 1.0s
+      run it again  windlass run ship.yml cell
       whole log     windlass logs 6e2mhxk2000 'cell[c7]'
       because of it 1 step blocked
 
@@ -94,8 +94,8 @@ fn of_many_steps_only_those_that_say_something_are_shown() {
     s387  ✓ succeeded      1   3.8s  1.0s  alpha
     s484  ✓ succeeded      1   4.8s  1.0s  alpha
     ---
-
     ✗ s750  exit 1 after 1.0s
+      run it again  windlass run ship.yml s750
       whole log     windlass logs 6e2mhxk2000 s750
 
     2 other steps failed by themselves too: s850, s950

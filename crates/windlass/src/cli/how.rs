@@ -1,0 +1,74 @@
+//! How a run is done here and shown, whether it is a new one or an earlier one again.
+
+use std::path::PathBuf;
+
+use windlass_core::requirement::Labels;
+
+use super::output::OutputMode;
+use crate::worker::labels;
+
+/// What every command that runs steps takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct HowArgs {
+    /// Steps at a time; as many as there are cores if not said
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    jobs: Option<u32>,
+    /// Advertise one more label
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Vec<String>,
+    /// What to show of what steps print
+    #[arg(long, value_name = "MODE", value_enum)]
+    output: Option<Mode>,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a report in the format of `JUnit`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Mode {
+    /// Each line as it comes, behind the name of its step
+    Stream,
+    /// All of a step when it has ended
+    Group,
+    /// That of steps that failed
+    Failures,
+    /// Nothing
+    None,
+}
+
+impl HowArgs {
+    /// Steps at a time.
+    pub(crate) fn slots(&self) -> u32 {
+        self.jobs.unwrap_or_else(cores)
+    }
+
+    /// What this machine advertises.
+    pub(crate) fn labels(&self) -> Labels {
+        with_labels(&self.label)
+    }
+
+    /// What is shown of what steps print, if that was said.
+    pub(crate) fn mode(&self) -> Option<OutputMode> {
+        self.output.map(|mode| match mode {
+            Mode::Stream => OutputMode::Stream,
+            Mode::Group => OutputMode::Group,
+            Mode::Failures => OutputMode::Failures,
+            Mode::None => OutputMode::None,
+        })
+    }
+}
+
+/// As many steps at a time as this machine has cores.
+pub(crate) fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    u32::try_from(cores).unwrap_or(1)
+}
+
+/// What this machine advertises, and these.
+pub(crate) fn with_labels(more: &[String]) -> Labels {
+    let detected = labels::detect();
+    Labels::new(detected.iter().chain(more.iter().map(String::as_str)))
+}

@@ -1,0 +1,80 @@
+//! Commands that a reader can paste, about the run that is shown.
+
+use windlass_core::id::RunId;
+
+/// How the run that is shown is spoken of on a command line.
+#[derive(Clone, Debug, Default)]
+pub struct Hints {
+    /// What runs a step of the same file, with the same params, but for the step's name; nothing if no file is known.
+    pub run: Option<String>,
+    /// The flag that names the store, with a blank before it; empty where the store is found without; nothing where it
+    /// ended with its process.
+    pub store: Option<String>,
+}
+
+impl Hints {
+    /// What runs a step again. A file's matrix is run as a whole; of an earlier run a cell can be done alone.
+    pub fn again(&self, run: RunId, step: &str) -> Option<String> {
+        if let Some(command) = &self.run {
+            let matrix = step.split('[').next().unwrap_or(step);
+            return Some(format!("{command} {}", quoted(matrix)));
+        }
+        let store = self.store.as_ref()?;
+        Some(format!("windlass rerun {run} --from {}{store}", quoted(step)))
+    }
+
+    /// What prints all that a step printed.
+    pub fn logs(&self, run: RunId, step: &str) -> Option<String> {
+        let store = self.store.as_ref()?;
+        Some(format!("windlass logs {run} {}{store}", quoted(step)))
+    }
+
+    /// What shows the whole run.
+    pub fn show(&self, run: RunId) -> Option<String> {
+        let store = self.store.as_ref()?;
+        Some(format!("windlass show {run}{store}"))
+    }
+
+    /// What goes on with the run if it is interrupted.
+    pub fn resume(&self, run: RunId) -> Option<String> {
+        let store = self.store.as_ref()?;
+        Some(format!("windlass run --resume={run}{store}"))
+    }
+}
+
+/// The text as a shell takes it: brackets and blanks mean something there.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_shell_would_read_otherwise_is_quoted() {
+        assert_eq!(quoted("examples/tour.yml"), "examples/tour.yml");
+        assert_eq!(quoted("title=My site"), "'title=My site'");
+        assert_eq!(quoted("test[linux,a]"), "'test[linux,a]'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_cell_is_run_again_by_its_matrix_or_out_of_its_run() {
+        let run = RunId(77);
+        let mut hints = Hints { run: Some("windlass run".to_owned()), store: Some(String::new()) };
+        assert_eq!(hints.again(run, "test[linux]").as_deref(), Some("windlass run test"));
+        hints.run = None;
+        let rerun = "windlass rerun 2d --from 'test[linux]'";
+        assert_eq!(hints.again(run, "test[linux]").as_deref(), Some(rerun));
+        hints.store = None;
+        assert_eq!(hints.again(run, "test"), None, "nothing is left of a run in memory");
+        assert_eq!(hints.logs(run, "test"), None);
+    }
+}
