@@ -35,12 +35,13 @@
 //! | `suite`, `stores`, `check` | the lists of checks, and running them |
 //! | `report`, `harness` | telling what failed, coming to the storage |
 //! | `vocabulary`, `specimens`, `history` | leaders and batches, one event of each kind, and a real history |
-//! | `faults` | a wrapper that loses, holds up and refuses calls |
+//! | `faults`, `disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
 
 mod append;
 mod archive;
 mod check;
 mod crash;
+mod disk;
 mod faults;
 mod harness;
 mod history;
@@ -59,6 +60,7 @@ mod terms;
 mod vocabulary;
 
 pub use check::Check;
+pub use disk::Disk;
 pub use faults::{Call, Fault, Faulty, Gate};
 pub use harness::{Fresh, Handle, Harness, Shared};
 pub use history::{History, history};

@@ -1,13 +1,13 @@
 //! Logs that are also shown as they are written.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use windlass_core::id::RunId;
 
 use crate::logs::{LogId, LogPart, LogStore};
-use crate::store::Promise;
+use crate::store::{Promise, StoreError};
 
 /// What a step has just printed.
 #[derive(Debug)]
@@ -18,11 +18,12 @@ pub struct Printed {
     pub bytes: Vec<u8>,
 }
 
-/// A store of logs that passes on what is written to it. A screen that is slower than the steps slows them down.
+/// A store of logs that passes on what was written to it. A screen that is slower than the steps slows them down.
 #[derive(Debug)]
 pub struct Tee {
     logs: Arc<dyn LogStore>,
     shown: mpsc::Sender<Printed>,
+    stalled: Mutex<Option<StoreError>>,
 }
 
 /// Chunks that may wait for the screen.
@@ -32,16 +33,32 @@ impl Tee {
     /// Passes on what is written to the logs.
     pub fn new(logs: Arc<dyn LogStore>) -> (Self, mpsc::Receiver<Printed>) {
         let (shown, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { logs, shown }, receiver)
+        (Self { logs, shown, stalled: Mutex::new(None) }, receiver)
+    }
+
+    /// Why what steps print cannot be kept at the moment.
+    pub fn stalled(&self) -> Option<StoreError> {
+        self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_stalled(&self, why: Option<StoreError>) {
+        *self.stalled.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 }
 
 impl LogStore for Tee {
     fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
         Box::pin(async move {
-            // A screen that is gone shows nothing.
-            drop(self.shown.send(Printed { log, bytes: bytes.clone() }).await);
-            self.logs.append(log, at, bytes).await
+            let written = self.logs.append(log, at, bytes.clone()).await;
+            // It will be written again: it is shown once.
+            let stalled = written.as_ref().err().filter(|error| error.is_retryable()).cloned();
+            let again = stalled.is_some();
+            self.set_stalled(stalled);
+            if !again {
+                // A screen that is gone shows nothing.
+                drop(self.shown.send(Printed { log, bytes }).await);
+            }
+            written
         })
     }
 

@@ -1,59 +1,13 @@
 //! Disks without room, and disks that cannot be written: archives and logs refuse clearly, lose nothing, and go on.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-
-use tempfile::TempDir;
 use windlass::archive::{Archive, Claim, Claimed, RunQuery, RunRecord, SealedRun, SqliteArchive};
-use windlass::conformance::{block_on, specimens};
+use windlass::conformance::{Disk, block_on, specimens};
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Time;
 use windlass::journal::Position;
 use windlass::logs::{FileLogs, LogId, LogStore};
 use windlass::store::StoreError;
-
-/// A file system of its own, as large as a test wants it.
-struct Disk(TempDir);
-
-impl Disk {
-    /// Nothing, and a printed reason, where the test may not mount.
-    #[expect(clippy::print_stdout, reason = "a test that was skipped says so")]
-    fn mount(size: &str) -> Option<Self> {
-        let disk = Self(tempfile::tempdir().expect("there is room for a folder"));
-        let mounted = disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
-        if !mounted {
-            println!("skipped: only root can mount a small disk to fill");
-        }
-        mounted.then_some(disk)
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> bool {
-        let ran = Command::new(program).args(arguments).arg(self.path()).output();
-        ran.is_ok_and(|output| output.status.success())
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Writes until there is no room left.
-    fn fill(&self) {
-        let ballast = vec![7_u8; 64 << 20];
-        fs::write(self.path().join("ballast"), ballast).expect_err("it is smaller");
-    }
-
-    fn make_room(&self) {
-        fs::remove_file(self.path().join("ballast")).expect("it was filled");
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        self.run("umount", &["--lazy"]);
-    }
-}
 
 /// A run that takes more room than a full disk has left: chance does not become less by packing.
 fn large(run: u64) -> SealedRun {
@@ -133,7 +87,7 @@ fn a_read_only_disk_is_refused_with_what_to_do() {
     let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
     block_on(logs.append(log, 0, b"abc".to_vec())).unwrap();
     drop(logs);
-    assert!(disk.run("mount", &["-o", "remount,ro"]), "what was closed has no file open");
+    assert!(disk.make_read_only(), "what was closed has no file open");
     is_unusable(&SqliteArchive::open(disk.path()).map(drop).unwrap_err());
     is_unusable(&FileLogs::open(disk.path().join("new")).map(drop).unwrap_err());
     let logs = FileLogs::open(disk.path()).unwrap();

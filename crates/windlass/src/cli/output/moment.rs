@@ -20,7 +20,8 @@ const NAMES_MAX: usize = 4;
 /// The run at this moment. `waits` are reasons of waiting steps as the engine gives them; steps without one are said to
 /// wait for their needs, as far as the summary knows.
 pub fn moment(look: &Look, summary: &Summary, now: Time, waits: &[(StepIx, Why)]) -> Vec<String> {
-    let held: Vec<Step<'_>> = summary.held().collect();
+    let mut held: Vec<Step<'_>> = summary.held().collect();
+    held.sort_by_key(|step| step.status() != StepStatus::Running);
     let waiting = waiting_lines(summary, now, waits);
     let tally = summary.tally();
     let title = format!(
@@ -90,17 +91,20 @@ pub fn why_phrase(why: &Why, summary: &Summary, now: Time) -> String {
 
 fn held_line(look: &Look, step: &Step<'_>, now: Time, width: usize) -> String {
     let last = step.last_try();
-    let elapsed = last.map_or_else(String::new, |last| clock_text(last.time(now)));
+    // Who was handed out ahead of time waits for a slot.
+    let begun = step.status() == StepStatus::Running;
+    let status = if begun { StepStatus::Running } else { StepStatus::Waiting };
+    let elapsed = last.filter(|_| begun).map(|last| clock_text(last.time(now))).unwrap_or_default();
     let mut about = Vec::new();
-    if step.status() == StepStatus::Leased {
-        about.push("handed out".to_owned());
+    if !begun {
+        about.push("handed out, begins next".to_owned());
     }
     if step.attempts() > 1 {
         about.push(format!("try {}", step.attempts()));
     }
     about.extend(last.map(|last| format!("on {}", last.worker)));
     about.extend(last.and_then(|last| last.stop).map(|why| format!("told to stop: {why}")));
-    let mark = look.mark(step.status());
+    let mark = look.mark(status);
     let elapsed = pad_left(&elapsed, TIME_WIDTH);
     format!("{mark} {} {elapsed}  {}", pad(step.name(), width), about.join(", "))
 }

@@ -5,7 +5,7 @@
 
 use windlass_core::engine::{CancelLevel, CancelReason, Event, Next, Settled};
 use windlass_core::id::StepIx;
-use windlass_core::outcome::StepStatus;
+use windlass_core::outcome::{OutcomeKind, StepStatus};
 use windlass_core::summary::{Durations, Forecast, Step, Summary};
 use windlass_core::time::{Span, Time};
 
@@ -126,7 +126,10 @@ impl Screen {
         } else if let Event::StepSettled { step, settled, .. } = event {
             self.settled(at, *step, settled);
         } else if let Event::RunCancelled { level, reason, .. } = event {
-            self.talk(at, Ink::Warn, cancel_text(*level, *reason));
+            // Only who sits before it can press it.
+            let live = self.look.manner == Manner::Live && *level == CancelLevel::Stop;
+            let again = if live { " (Ctrl-C kills it)" } else { "" };
+            self.talk(at, Ink::Warn, &format!("{}{again}", cancel_text(*level, *reason)));
         } else if self.summary.interruptions() > interruptions {
             self.talk(at, Ink::Warn, "the run was interrupted and goes on");
         }
@@ -232,8 +235,9 @@ impl Screen {
         let last = step.last_try()?;
         let line = match next {
             Next::Done(status) => {
-                // Who was stopped because of another is counted at the end.
-                if status == StepStatus::Cancelled && !self.is_cancelled() {
+                // Who was stopped because of another, or never began, is counted at the end.
+                let begun = last.outcome != Some(OutcomeKind::Released);
+                if status == StepStatus::Cancelled && !(self.is_cancelled() && begun) {
                     return None;
                 }
                 let detail = self.with_worker(step.reason().unwrap_or_default(), last.worker);

@@ -73,13 +73,13 @@ async fn lead(
     abandon(order, &station, resumed).await?;
     let interrupts = Interrupts::listen()
         .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
-    station.work(crew(order, logs).await?).await?;
+    station.work(crew(order, Arc::clone(&logs)).await?).await?;
     let watched = match resumed {
         None => submit(order, &station).await?,
         Some(run) => go_on(stores, run).await?,
     };
     let earlier = mpsc::channel(1).1;
-    Watch { order, stores, station, printed, watched, interrupts, earlier }.run().await
+    Watch { order, stores, station, logs, printed, watched, interrupts, earlier }.run().await
 }
 
 async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {

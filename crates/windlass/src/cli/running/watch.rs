@@ -1,5 +1,6 @@
 //! Follows a run: events and output to the screen, wishes to the leader.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -19,7 +20,7 @@ use crate::cli::exit;
 use crate::cli::output::{self, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
 use crate::controller::{Followed, Follower, Published};
 use crate::journal::Position;
-use crate::local::{Printed, Station, StationError, Stores, system_now};
+use crate::local::{Printed, Station, StationError, Stores, Tee, system_now};
 use crate::store::StoreError;
 
 /// Steps whose reasons are asked for when somebody wants to see what runs.
@@ -42,6 +43,7 @@ pub(super) struct Watch<'a> {
     pub(super) order: &'a Order,
     pub(super) stores: &'a Stores,
     pub(super) station: Station,
+    pub(super) logs: Arc<Tee>,
     pub(super) printed: mpsc::Receiver<Printed>,
     pub(super) watched: Watched,
     pub(super) interrupts: Interrupts,
@@ -95,7 +97,12 @@ impl Watch<'_> {
                 News::Wish(Wish::Show) => self.show(&mut screen),
                 News::Wish(Wish::Resumed) => terminal.resumed(),
                 News::Known(earlier) => screen.expect(&earlier),
-                News::Time => stalled = self.tell_stalled(&mut screen, stalled),
+                News::Time => {
+                    stalled = self.tell_stalled(&mut screen, stalled);
+                    if let Some(over) = self.is_over(ends).filter(|_| ends > 0) {
+                        return over;
+                    }
+                }
                 News::Failed(error) => return Err(self.failed(error)),
             }
         }
@@ -199,7 +206,8 @@ impl Watch<'_> {
 
     /// Why nothing becomes durable at the moment.
     fn stalled(&self) -> Option<StoreError> {
-        self.station.handle().views().look(|view| view.stalled.clone())
+        let journal = self.station.handle().views().look(|view| view.stalled.clone());
+        journal.or_else(|| self.logs.stalled())
     }
 
     /// Says once why nothing goes on, and once that it does again.

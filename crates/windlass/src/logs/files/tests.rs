@@ -2,16 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 use tempfile::TempDir;
 use windlass_core::id::{RunId, StepIx};
 
 use super::open::{OPEN_MAX, OpenFiles};
 use super::path;
+use crate::conformance::block_on as wait;
 use crate::logs::{FileLogs, LogId, LogStore};
 use crate::store::StoreError;
 
@@ -21,24 +18,6 @@ fn folder() -> TempDir {
 
 fn log(step: u32) -> LogId {
     LogId { run: RunId(33), step: StepIx(step), attempt: 1, delivery: 2 }
-}
-
-/// Waits for a promise.
-fn wait<F: Future>(promise: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut promise = pin!(promise);
-    loop {
-        match promise.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
 }
 
 #[test]

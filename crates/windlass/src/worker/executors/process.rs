@@ -23,6 +23,9 @@ const READ: usize = 16 << 10;
 /// it open.
 const DRAIN: Duration = Duration::from_millis(500);
 
+/// The most that a pipe holds: more comes from somebody else who writes to it.
+const PIPE_MAX: usize = 1 << 20;
+
 /// How long to wait for the news that the guard has died, which explains a step that was lost.
 const GUARD_DIES: Duration = Duration::from_secs(1);
 
@@ -123,12 +126,15 @@ impl Process {
     /// Reads what is left in the pipe.
     async fn drain(&mut self, output: &mut pipe::Receiver) {
         let mut buffer = vec![0; READ];
-        let drained = async {
-            while let Ok(count @ 1..) = output.read(&mut buffer).await {
-                self.record.write(&buffer[..count]).await;
-            }
-        };
-        drop(timeout(DRAIN, drained).await);
+        let mut left = PIPE_MAX;
+        while left > 0 {
+            // Only reading has a limit here: a log may have to wait for room.
+            let Ok(Ok(count @ 1..)) = timeout(DRAIN, output.read(&mut buffer)).await else {
+                return;
+            };
+            self.record.write(&buffer[..count]).await;
+            left = left.saturating_sub(count);
+        }
     }
 
     async fn outcome(&mut self, exit: Exit, told: Told) -> Outcome {

@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use crate::logs::{LogId, LogStore};
 use crate::worker::masks::{MaskedStream, Masks};
@@ -12,6 +15,11 @@ const KEPT_MAX: u64 = 64 << 20;
 
 /// Bytes that are kept from the end of an output that was cut: that is where the reason of a failure is.
 const TAIL_MAX: usize = 64 << 10;
+
+/// How long a step is held up because there is no room for what it prints, and how often it is looked. Whoever frees some
+/// has lost nothing.
+const ROOM_WAIT: Duration = Duration::from_mins(1);
+const ROOM_LOOK: Duration = Duration::from_millis(100);
 
 /// The log of one attempt, while it is written.
 #[derive(Debug)]
@@ -78,8 +86,20 @@ impl Record {
             return;
         }
         let length = bytes.len() as u64;
-        // A step does not fail because its output cannot be kept: what is lost is said by whoever reads the log.
-        self.failed = self.logs.append(self.id, self.written, bytes).await.is_err();
+        let end = Instant::now() + ROOM_WAIT;
+        loop {
+            match self.logs.append(self.id, self.written, bytes.clone()).await {
+                Ok(_) => break,
+                Err(error) if error.is_retryable() && Instant::now() < end => {
+                    sleep(ROOM_LOOK).await
+                }
+                // A step does not fail because its output cannot be kept.
+                Err(_) => {
+                    self.failed = true;
+                    break;
+                }
+            }
+        }
         self.written += length;
     }
 }

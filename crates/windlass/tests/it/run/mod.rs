@@ -3,6 +3,7 @@
 mod arrange;
 mod commands;
 mod deaths;
+mod disks;
 mod examples;
 mod exits;
 mod graphs;

@@ -1,54 +1,11 @@
 //! Places that cannot hold a journal, disks that are read-only, and disks without room.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
-
-use tempfile::TempDir;
 
 use super::crew::{batch, everything, folder, now, open, put, refused, wait, win};
+use crate::conformance::Disk;
 use crate::journal::{Journal, Position, Snapshot, SqliteJournal};
 use crate::store::StoreError;
-
-/// A file system of its own, as large as a test wants it.
-struct Disk(TempDir);
-
-impl Disk {
-    /// Nothing, and a printed reason, where the test may not mount.
-    fn mount(size: &str) -> Option<Self> {
-        let disk = Self(folder());
-        let mounted = disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
-        if !mounted {
-            println!("skipped: only root can mount a small disk to fill");
-        }
-        mounted.then_some(disk)
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> bool {
-        let ran = Command::new(program).args(arguments).arg(self.path()).output();
-        ran.is_ok_and(|output| output.status.success())
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Writes until there is no room left.
-    fn fill(&self) {
-        let ballast = vec![7_u8; 64 << 20];
-        fs::write(self.path().join("ballast"), ballast).expect_err("it is smaller");
-    }
-
-    fn make_room(&self) {
-        fs::remove_file(self.path().join("ballast")).unwrap();
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        self.run("umount", &["--lazy"]);
-    }
-}
 
 fn is_unusable(error: &StoreError) {
     assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
@@ -83,7 +40,7 @@ fn nothing_to_read_is_told_so() {
 fn a_read_only_disk_is_refused_with_what_to_do() {
     let Some(disk) = Disk::mount("2m") else { return };
     drop(open(disk.path()));
-    assert!(disk.run("mount", &["-o", "remount,ro"]), "a closed journal has no file open");
+    assert!(disk.make_read_only(), "a closed journal has no file open");
     let error = refused(SqliteJournal::open(disk.path(), now));
     is_unusable(&error);
     assert!(error.to_string().contains("write"), "{error}");
