@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 use windlass::controller::{Followed, Handle, Node, NodeConfig, StandBy};
 use windlass::journal::{Candidate, Journal, Position};
 use windlass::shutdown::ShutdownSender;
-use windlass::worker::{Attempt, Executor, Stops, Worker};
+use windlass::worker::{Attempt, Clock, Executor, Orders, Worker};
 use windlass_core::engine::{Config, Event, Request, Submit};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, Output, RunStatus};
@@ -31,7 +32,7 @@ const OWN: WorkerId = WorkerId(1);
 struct Noop;
 
 impl Executor for Noop {
-    fn start(&self, _grant: Grant, _stops: Stops) -> Attempt {
+    fn start(&self, _grant: Grant, _orders: watch::Receiver<Orders>) -> Attempt {
         let output = Output::Inline("{\"digest\":\"0123456789abcdef0123456789abcdef01\"}".into());
         Box::pin(async move { Outcome { output, ..Outcome::exit(0) } })
     }
@@ -115,7 +116,8 @@ fn worker(handle: &Handle, slots: u32) -> Worker {
         spooled: Vec::new(),
     };
     let (link, executor) = (Arc::new(handle.clone()), Arc::new(Noop));
-    Worker { register, capacity: slots + 1024, leases_expire: false, link, executor }
+    let capacity = slots + 1024;
+    Worker { register, capacity, leases_expire: false, clock: Clock::of_runtime(), link, executor }
 }
 
 /// Follows the journal to the end of a run.

@@ -31,4 +31,4 @@ pub use message::{
     Exchange, Finished, Grant, Home, InFlight, LeaseRef, Phase, Refusal, Register, Registered,
     Reply, ReplyBody, Stop, StopHow, StopReason, Verdict,
 };
-pub use worker::{Action, SessionConfig, WorkerSession};
+pub use worker::{Action, Deadline, SessionConfig, WorkerSession};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::held::{Held, HeldState, Report};
 use super::message::{
     Exchange, Finished, Grant, Refusal, Registered, Reply, ReplyBody, Stop, StopHow, StopReason,
@@ -44,6 +46,15 @@ enum Life {
     Draining,
     /// Refused for good.
     Over(Refusal),
+}
+
+/// When the process of a lease that must not outlive contact is to end if contact stays lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    /// It is told to end.
+    pub asks_at: Time,
+    /// Nothing of it may be alive any more.
+    pub kills_at: Time,
 }
 
 /// What a session tells its surroundings to do.
@@ -137,10 +148,20 @@ impl WorkerSession {
         self.news = true;
     }
 
-    /// When the newest exchange counts as lost; `None` if none is awaited.
+    /// When another exchange is due though the newest has no reply; `None` if none is awaited.
+    ///
+    /// The leader keeps it for an interval, after that it counts as lost. What must not outlive contact cannot wait so
+    /// long: a deadline counts from before the sending, so it would come within two intervals of it, or after one
+    /// exchange that got lost. A newer exchange has the kept one answered.
     fn exchange_at(&self) -> Option<Time> {
         let (_, at) = self.sent.last_key_value()?;
-        Some(*at + self.interval + self.interval.part(2))
+        let half = self.interval.part(2);
+        Some(*at + if self.holds_strictly() { half } else { self.interval + half })
+    }
+
+    fn holds_strictly(&self) -> bool {
+        let strict = |held: &Held| held.grant.stops_on_lost_contact && held.occupies();
+        self.config.leases_expire && self.held.values().any(strict)
     }
 
     /// Takes in a reply. Late, repeated and foreign ones change nothing.
@@ -310,6 +331,10 @@ impl WorkerSession {
             | Refusal::BadSlots(_) => {}
         }
         self.phase = Life::Over(refusal);
+        self.kill_started()
+    }
+
+    fn kill_started(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         for (fence, held) in self.held.iter_mut().filter(|(_, held)| held.occupies()) {
             let stop = Stop { fence: *fence, how: StopHow::Kill, why: StopReason::Stale };
@@ -367,6 +392,12 @@ impl WorkerSession {
         self.held.values_mut().filter(|held| held.is_queued()).for_each(Held::release);
     }
 
+    /// Gives up everything: what has not started is given back, what has is ended by force. Outcomes are still told.
+    pub fn give_up(&mut self) -> Vec<Action> {
+        self.drain();
+        self.kill_started()
+    }
+
     /// Why the session is over, if it is: everything must be killed and the worker start anew.
     pub const fn ended(&self) -> Option<&Refusal> {
         match &self.phase {
@@ -396,9 +427,11 @@ impl WorkerSession {
     }
 
     /// By when the process of this lease must be dead if contact stays lost; `None` if it may go on.
-    pub fn deadline(&self, fence: Fence) -> Option<Time> {
+    pub fn deadline(&self, fence: Fence) -> Option<Deadline> {
         let held = self.held.get(&fence)?;
-        (self.config.leases_expire && held.grant.stops_on_lost_contact).then_some(held.deadline)
+        let strict = self.config.leases_expire && held.grant.stops_on_lost_contact;
+        let (asks_at, kills_at) = (held.lost_contact_at(self.ttl), held.deadline);
+        strict.then_some(Deadline { asks_at, kills_at })
     }
 }
 

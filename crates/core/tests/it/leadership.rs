@@ -133,6 +133,7 @@ fn a_new_leader_with_a_shorter_ttl_waits_until_the_worker_has_given_up() {
     let fence = crew.fence("deploy");
     crew.cut("alpha");
     let deadline = crew.mate("alpha").session().deadline(fence).expect("it must not outlive it");
+    let deadline = deadline.kills_at;
     crew.pass(deadline.since(crew.now));
     assert!(crew.running("beta").is_empty(), "alpha may still hold the lock until its deadline");
 }

@@ -3,7 +3,7 @@
 use windlass_core::engine::{Answer, Event};
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
-use windlass_core::session::{Home, Refusal, Verdict};
+use windlass_core::session::{Action, Home, Refusal, Stop, StopHow, StopReason, Verdict};
 use windlass_core::time::Span;
 
 use crate::crew::{Crew, TTL};
@@ -103,6 +103,38 @@ fn a_life_that_its_guard_has_ended_is_refused_and_the_next_one_may_join() {
     ");
 }
 
+/// Its deadline counts from before an exchange that the leader keeps for an interval: renewals must not be later.
+#[test]
+fn a_step_that_holds_a_lock_goes_on_while_the_leader_answers_and_if_an_exchange_is_lost() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);
+    });
+    crew.pass(Span::mins(2));
+    crew.cut("alpha");
+    crew.pass(TTL.part(5));
+    crew.heal("alpha");
+    crew.pass(Span::mins(2));
+    assert!(crew.mates["alpha"].stops.is_empty());
+    assert_eq!(crew.running("alpha"), ["deploy"]);
+}
+
+#[test]
+fn a_worker_that_gives_up_gives_back_what_waits_and_kills_what_runs() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+    });
+    let actions = crew.mate("alpha").session().give_up();
+    let fence = crew.fence("build");
+    let stop = Stop { fence, how: StopHow::Kill, why: StopReason::Stale };
+    assert_eq!(actions, [Action::Stop(stop)]);
+    crew.join("beta", 1, []);
+    crew.finish("alpha", "build", Outcome::exit(137));
+    assert_eq!(crew.running("beta"), ["build"]);
+    assert!(crew.mate("alpha").session().spool().is_empty(), "it has been told");
+}
+
 #[test]
 fn a_step_that_holds_a_lock_is_killed_on_its_worker_before_its_lease_passes_on() {
     let mut crew = Crew::new().worker("alpha", 1, []);
@@ -113,6 +145,7 @@ fn a_step_that_holds_a_lock_is_killed_on_its_worker_before_its_lease_passes_on()
     let fence = crew.fence("deploy");
     crew.cut("alpha");
     let deadline = crew.mate("alpha").session().deadline(fence).expect("it must not outlive it");
+    let deadline = deadline.kills_at;
     assert!(deadline < crew.now + TTL);
     let left = deadline.since(crew.now);
     crew.pass(left);

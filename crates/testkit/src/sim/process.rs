@@ -88,7 +88,7 @@ impl World<'_> {
         let clock = self.schedule.workers[worker].clock;
         let mut planned = Vec::new();
         for (fence, process) in &self.workers[worker].processes {
-            let at = session.deadline(*fence).map(|deadline| clock.truth(deadline));
+            let at = session.deadline(*fence).map(|deadline| clock.truth(deadline.kills_at));
             if at != process.guard_at {
                 planned.push((*fence, at));
             }

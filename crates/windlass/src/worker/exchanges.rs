@@ -18,11 +18,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 use windlass_core::id::Fence;
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{
-    Action, Grant, Refusal, Register, Registered, Reply, SessionConfig, Stop, WorkerSession,
+    Action, Grant, Refusal, Register, Registered, Reply, SessionConfig, WorkerSession,
 };
 use windlass_core::time::Time;
 
-use super::executor::Executor;
+use super::clock::Clock;
+use super::executor::{Executor, Orders};
 use crate::link::{Link, LinkError};
 use crate::shutdown::Shutdown;
 
@@ -57,6 +58,8 @@ pub struct Worker {
     pub capacity: u32,
     /// False where leader and worker share one fate.
     pub leases_expire: bool,
+    /// By what its leases are counted: where they expire, a clock that counts suspension.
+    pub clock: Clock,
     /// The way to the leader.
     pub link: Arc<dyn Link>,
     /// What runs its attempts.
@@ -95,14 +98,13 @@ type Ended = (Fence, Outcome);
 struct Shift<'a> {
     worker: &'a Worker,
     session: WorkerSession,
-    clock: Instant,
     exchanges: JoinSet<Result<Reply, LinkError>>,
     /// No exchange leaves before: it could carry more in a moment.
     lingers_until: Option<Instant>,
     /// No exchange leaves before: the last one did not arrive.
     rests_until: Option<Instant>,
     pause: Duration,
-    attempts: BTreeMap<Fence, watch::Sender<Option<Stop>>>,
+    attempts: BTreeMap<Fence, watch::Sender<Orders>>,
     tells: mpsc::Sender<Ended>,
     over: mpsc::Receiver<Ended>,
     drains: bool,
@@ -122,7 +124,6 @@ impl<'a> Shift<'a> {
         Self {
             worker,
             session: WorkerSession::new(config, told),
-            clock: Instant::now(),
             exchanges: JoinSet::new(),
             lingers_until: None,
             rests_until: None,
@@ -163,10 +164,8 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// The worker's own time. Where its leases expire it must be a clock that counts suspension.
     fn now(&self) -> Time {
-        let elapsed = self.clock.elapsed().as_millis();
-        Time::from_millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
+        self.worker.clock.now()
     }
 
     fn exchange_if_due(&mut self) {
@@ -185,10 +184,7 @@ impl<'a> Shift<'a> {
     }
 
     fn wakes_at(&self) -> Instant {
-        let session = self
-            .session
-            .next_deadline()
-            .map(|at| self.clock + Duration::from_millis(at.as_millis()));
+        let session = self.session.next_deadline().map(|at| self.worker.clock.nap_until(at));
         let due = self.session.exchange_due(self.now());
         let held_back = self.held_back_until().filter(|_| due);
         let far = Instant::now() + Duration::from_hours(1);
@@ -201,12 +197,31 @@ impl<'a> Shift<'a> {
             let actions = self.session.on_reply(reply, self.now());
             // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
             self.lingers_until = (!actions.is_empty()).then(|| Instant::now() + LINGER);
+            self.move_deadlines();
             self.act(actions);
         } else if self.exchanges.is_empty() {
             self.session.on_unreached();
             self.rests_until = Some(Instant::now() + self.pause);
             self.pause = (self.pause * 2).min(PAUSE_MAX);
         }
+    }
+
+    /// Passes on by when attempts must have ended, for the case that this worker cannot say so in time.
+    fn move_deadlines(&self) {
+        if !self.tells_deadlines() {
+            return;
+        }
+        for (fence, attempt) in &self.attempts {
+            let deadline = self.session.deadline(*fence);
+            attempt.send_if_modified(|orders| {
+                std::mem::replace(&mut orders.deadline, deadline) != deadline
+            });
+        }
+    }
+
+    /// Another clock's deadlines would mean nothing to those who are told.
+    const fn tells_deadlines(&self) -> bool {
+        self.worker.leases_expire && self.worker.clock.is_the_guards()
     }
 
     fn attempt_ended(&mut self, fence: Fence, outcome: Outcome) {
@@ -229,7 +244,7 @@ impl<'a> Shift<'a> {
                 Action::Start(grant) => self.start(grant),
                 Action::Stop(stop) => {
                     if let Some(attempt) = self.attempts.get(&stop.fence) {
-                        attempt.send_replace(Some(stop));
+                        attempt.send_modify(|orders| orders.stop = Some(stop));
                     }
                 }
             }
@@ -238,9 +253,10 @@ impl<'a> Shift<'a> {
 
     fn start(&mut self, grant: Grant) {
         let fence = grant.lease.fence;
-        let (stop, stops) = watch::channel(None);
-        self.attempts.insert(fence, stop);
-        let attempt = self.worker.executor.start(grant, stops);
+        let deadline = self.tells_deadlines().then(|| self.session.deadline(fence)).flatten();
+        let (sender, orders) = watch::channel(Orders { stop: None, deadline });
+        self.attempts.insert(fence, sender);
+        let attempt = self.worker.executor.start(grant, orders);
         let ended = self.tells.clone();
         tokio::spawn(async move {
             // A panic of an executor is a failure of its step, and of nothing else.

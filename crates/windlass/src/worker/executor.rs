@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use tokio::sync::watch;
 use windlass_core::outcome::Outcome;
-use windlass_core::session::{Grant, Stop};
+use windlass_core::session::{Deadline, Grant, Stop};
 
 /// An attempt under way; it is over when its outcome is there and nothing of it is left.
 pub type Attempt = Pin<Box<dyn Future<Output = Outcome> + Send>>;
@@ -14,13 +14,20 @@ pub type Attempt = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// Why an executor can run nothing any more, once it cannot.
 pub type Over = Pin<Box<dyn Future<Output = String> + Send>>;
 
-/// Hears when an attempt is to stop, and later perhaps when it is to stop harder.
-pub type Stops = watch::Receiver<Option<Stop>>;
+/// What an attempt is told while it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// It is to stop; later perhaps harder.
+    pub stop: Option<Stop>,
+    /// When it is to end even if nobody can say so, on the clock that counts since the start of the machine. It moves
+    /// while the leader answers.
+    pub deadline: Option<Deadline>,
+}
 
 /// Runs attempts: shell, typed function, the user's own.
 pub trait Executor: Send + Sync + fmt::Debug {
     /// Begins an attempt. It must end by itself at the grant's timeout, and when it is told to.
-    fn start(&self, grant: Grant, stops: Stops) -> Attempt;
+    fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt;
 
     /// Waits until it can run nothing any more, and says why; for ever if it always can. Attempts that it had then are
     /// dead and have no outcome.

@@ -2,6 +2,7 @@
 //!
 //! [`Worker::run`] joins the leader over a link, exchanges with it, and has an [`Executor`] run what it is granted.
 
+mod clock;
 mod exchanges;
 mod executor;
 #[cfg(unix)]
@@ -12,5 +13,6 @@ pub mod masks;
 pub mod outputs;
 pub(crate) mod platform;
 
+pub use clock::Clock;
 pub use exchanges::{Worker, WorkerError};
-pub use executor::{Attempt, Executor, Over, Stops};
+pub use executor::{Attempt, Executor, Orders, Over};

@@ -22,7 +22,7 @@ use windlass::worker::executors::{Builtin, Place};
 use windlass::worker::guard::Guard;
 
 /// A pipeline's plan.
-fn plan(text: &str) -> Arc<Plan> {
+pub(crate) fn plan(text: &str) -> Arc<Plan> {
     let source = Source::new("windlass.yml", text);
     let (pipeline, problems) =
         spec::read(&source, spec::Options { not_available: Severity::Error });

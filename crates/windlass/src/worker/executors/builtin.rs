@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use windlass_core::expand::{Action, Work};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
 use windlass_core::session::Grant;
@@ -11,7 +12,7 @@ use super::prepare::{Identity, Prepared};
 use super::process::Process;
 use super::record::Record;
 use crate::logs::{LogId, LogStore};
-use crate::worker::executor::{Attempt, Executor, Over, Stops};
+use crate::worker::executor::{Attempt, Executor, Orders, Over};
 use crate::worker::guard::Guard;
 use crate::worker::masks::Masks;
 
@@ -45,7 +46,7 @@ impl Builtin {
         Self { place: Arc::new(place), guard, logs }
     }
 
-    async fn run(self, grant: Grant, stops: Stops) -> Outcome {
+    async fn run(self, grant: Grant, orders: watch::Receiver<Orders>) -> Outcome {
         let work = match Work::parse(&grant.work) {
             Ok(work) => work,
             Err(error) => {
@@ -60,7 +61,7 @@ impl Builtin {
             Ok(prepared) => {
                 let record =
                     Record::new(Arc::clone(&self.logs), log_id(&grant), prepared.masks.clone());
-                Process { guard: self.guard.clone(), prepared, grant, stops, record }.run().await
+                Process { guard: self.guard.clone(), prepared, grant, orders, record }.run().await
             }
             Err(reason) => self.refuse(&grant, &reason).await,
         }
@@ -76,8 +77,8 @@ impl Builtin {
 }
 
 impl Executor for Builtin {
-    fn start(&self, grant: Grant, stops: Stops) -> Attempt {
-        Box::pin(self.clone().run(grant, stops))
+    fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
+        Box::pin(self.clone().run(grant, orders))
     }
 
     fn over(&self) -> Over {

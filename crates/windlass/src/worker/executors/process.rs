@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
-use windlass_core::session::{Grant, Stop, StopHow};
+use windlass_core::session::{Deadline, Grant, Stop, StopHow};
 
 use super::prepare::Prepared;
 use super::record::Record;
-use crate::worker::executor::Stops;
+use crate::worker::executor::Orders;
 use crate::worker::guard::{Exit, Guard, GuardLost, Guarded, Spawn};
 use crate::worker::outputs;
 
@@ -34,7 +35,7 @@ pub(super) struct Process {
     pub(super) guard: Guard,
     pub(super) prepared: Prepared,
     pub(super) grant: Grant,
-    pub(super) stops: Stops,
+    pub(super) orders: watch::Receiver<Orders>,
     pub(super) record: Record,
 }
 
@@ -49,7 +50,8 @@ enum Told {
 impl Process {
     /// Runs it. When this returns nothing of it is left.
     pub(super) async fn run(mut self) -> Outcome {
-        let started = self.start().await;
+        let begins_with = Orders { stop: None, deadline: self.orders.borrow().deadline };
+        let started = self.start(begins_with.deadline).await;
         let (guarded, mut output) = match started {
             Ok(started) => started,
             Err(error) => {
@@ -58,7 +60,7 @@ impl Process {
                 return Outcome::plain(OutcomeKind::Failed);
             }
         };
-        let (exit, told) = self.follow(&guarded, &mut output).await;
+        let (exit, told) = self.follow((&guarded, begins_with), &mut output).await;
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, told).await;
         self.prepared.files.keep(&self.prepared.masks);
@@ -66,7 +68,7 @@ impl Process {
         outcome
     }
 
-    async fn start(&mut self) -> io::Result<(Guarded, pipe::Receiver)> {
+    async fn start(&mut self, deadline: Option<Deadline>) -> io::Result<(Guarded, pipe::Receiver)> {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         let spawn = Spawn {
@@ -81,7 +83,7 @@ impl Process {
             removed: self.prepared.removed.iter().map(Into::into).collect(),
             dir: Some(self.prepared.dir.clone()),
             kill_grace: self.grant.kill_grace,
-            deadline: None,
+            deadline,
             output: writer,
         };
         let guarded = match self.guard.spawn(spawn).await {
@@ -92,7 +94,11 @@ impl Process {
     }
 
     /// Reads its output and passes orders on until nothing of it is left.
-    async fn follow(&mut self, guarded: &Guarded, output: &mut pipe::Receiver) -> (Exit, Told) {
+    async fn follow(
+        &mut self,
+        (guarded, mut passed_on): (&Guarded, Orders),
+        output: &mut pipe::Receiver,
+    ) -> (Exit, Told) {
         let mut buffer = vec![0; READ];
         let mut told = Told::Nothing;
         let mut open = true;
@@ -107,10 +113,13 @@ impl Process {
             tokio::select! {
                 biased;
                 exit = &mut gone => return (exit, told),
-                stop = next_stop(&mut self.stops) => {
-                    told = Told::Stop;
-                    guarded.stop(stop.how, grace).await;
-                }
+                order = next_order(&mut self.orders, &mut passed_on) => match order {
+                    Order::Stop(stop) => {
+                        told = Told::Stop;
+                        guarded.stop(stop.how, grace).await;
+                    }
+                    Order::Deadline(at) => guarded.set_deadline(at).await,
+                },
                 () = at(ends_at), if told == Told::Nothing => {
                     told = Told::Timeout;
                     guarded.stop(StopHow::Term, grace).await;
@@ -146,6 +155,8 @@ impl Process {
                 self.record.say(&why.text).await;
                 why.code()
             }
+            // Contact was lost, and nobody else may have ended it: whoever leads decides who gets it next.
+            Exit::Expired => return Outcome::plain(OutcomeKind::Lost),
             Exit::Lost => return self.lost().await,
         };
         let ended = Outcome::exit(code);
@@ -183,15 +194,28 @@ impl Process {
     }
 }
 
-/// The next order to stop, if one ever comes.
-async fn next_stop(stops: &mut Stops) -> Stop {
-    while stops.changed().await.is_ok() {
-        let stop = *stops.borrow_and_update();
-        if let Some(stop) = stop {
-            return stop;
+/// Something that a running step is told.
+enum Order {
+    Stop(Stop),
+    Deadline(Option<Deadline>),
+}
+
+/// The next order that was not passed on, if one ever comes.
+async fn next_order(orders: &mut watch::Receiver<Orders>, passed_on: &mut Orders) -> Order {
+    loop {
+        let wanted = *orders.borrow_and_update();
+        if let Some(stop) = wanted.stop.filter(|stop| passed_on.stop != Some(*stop)) {
+            passed_on.stop = Some(stop);
+            return Order::Stop(stop);
+        }
+        if wanted.deadline != passed_on.deadline {
+            passed_on.deadline = wanted.deadline;
+            return Order::Deadline(wanted.deadline);
+        }
+        if orders.changed().await.is_err() {
+            pending::<()>().await;
         }
     }
-    pending().await
 }
 
 async fn at(instant: Option<Instant>) {

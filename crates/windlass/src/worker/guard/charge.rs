@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use windlass_core::id::Fence;
-use windlass_core::session::StopHow;
+use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
 
 use super::message::Exit;
@@ -44,7 +44,9 @@ pub(super) struct Charge {
     pub(super) told: Told,
     life: Life,
     grace: Span,
-    deadline: Option<Time>,
+    deadline: Option<Deadline>,
+    /// It was told to end because of its deadline, and of nothing else.
+    expired: bool,
     /// When those that were told to end are killed.
     kill_at: Option<Time>,
 }
@@ -61,6 +63,7 @@ impl Charge {
             life: Life::Runs,
             grace,
             deadline: None,
+            expired: false,
             kill_at: None,
         }
     }
@@ -88,7 +91,7 @@ impl Charge {
     }
 
     /// Sets its deadline. What has been told to end stays told.
-    pub(super) const fn set_deadline(&mut self, at: Option<Time>) {
+    pub(super) const fn set_deadline(&mut self, at: Option<Deadline>) {
         self.deadline = at;
     }
 
@@ -103,8 +106,11 @@ impl Charge {
     /// When it has to be looked at next.
     pub(super) fn due(&self) -> Option<Time> {
         match self.told {
-            Told::Nothing => self.deadline.map(|at| at - self.grace),
-            Told::ToEnd => self.kill_at.into_iter().chain(self.deadline).min(),
+            Told::Nothing => self.deadline.map(|deadline| deadline.asks_at),
+            Told::ToEnd => {
+                let deadline = self.deadline.map(|deadline| deadline.kills_at);
+                self.kill_at.into_iter().chain(deadline).min()
+            }
             Told::Killed => None,
         }
     }
@@ -113,7 +119,9 @@ impl Charge {
     pub(super) fn enforce(&mut self, now: Time) {
         let is_due = |charge: &Self| charge.due().is_some_and(|at| at <= now);
         if self.told == Told::Nothing && is_due(self) {
-            self.ask_to_end(self.deadline.expect("only a deadline is due before any order"));
+            let deadline = self.deadline.expect("only a deadline is due before any order");
+            self.expired = true;
+            self.ask_to_end(deadline.kills_at);
         }
         if self.told == Told::ToEnd && is_due(self) {
             self.tell(Told::Killed);
@@ -128,7 +136,9 @@ impl Charge {
         let exit = self.wait(WaitIdOptions::NOWAIT)?;
         self.life = Life::Exited;
         self.watch = None;
-        Some(exit)
+        // What finished in spite of the order has finished.
+        let ended_by_it = self.expired && exit != Exit::Code(0);
+        Some(if ended_by_it { Exit::Expired } else { exit })
     }
 
     /// Asks what the main process left behind to end, unless all of the step was told before: then those have the rest

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use windlass_core::id::Fence;
-use windlass_core::session::StopHow;
-use windlass_core::time::{Span, Time};
+use windlass_core::session::{Deadline, StopHow};
+use windlass_core::time::Span;
 
 use super::link::{Link, State};
 use super::message::{Exit, Order, Request};
@@ -31,11 +31,10 @@ pub struct Spawn {
     pub removed: Vec<OsString>,
     /// Where it starts; where the worker did otherwise.
     pub dir: Option<PathBuf>,
-    /// Between the polite order to end and the other one at the deadline, and at most 2 s of it for what the main
-    /// process leaves behind.
+    /// For what the main process leaves behind, and at most 2 s of it, from the polite order to end to the other one.
     pub kill_grace: Span,
-    /// When nothing of it may be alive any more, see [`Guarded::set_deadline`].
-    pub deadline: Option<Time>,
+    /// When it is to end, see [`Guarded::set_deadline`].
+    pub deadline: Option<Deadline>,
     /// The writing end of a pipe for both its outputs.
     pub output: OwnedFd,
 }
@@ -148,9 +147,9 @@ impl Guarded {
         self.tell(Request::Stop { fence: self.fence, how, grace }).await;
     }
 
-    /// Sets when nothing of it may be alive any more: it is told to end early enough to have its kill grace. The moment
-    /// is one of the clock that counts since the start of the machine, suspension included.
-    pub async fn set_deadline(&self, at: Option<Time>) {
+    /// Sets when it is told to end and when nothing of it may be alive any more, on the clock that counts since the start
+    /// of the machine, suspension included.
+    pub async fn set_deadline(&self, at: Option<Deadline>) {
         self.tell(Request::Deadline { fence: self.fence, at }).await;
     }
 

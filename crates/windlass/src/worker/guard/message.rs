@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStringExt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use windlass_core::id::Fence;
-use windlass_core::session::StopHow;
-use windlass_core::time::{Span, Time};
+use windlass_core::session::{Deadline, StopHow};
+use windlass_core::time::Span;
 
 /// What a worker tells its guard.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,8 +17,8 @@ pub(super) enum Request {
     Spawn(Order),
     /// Stop it, politely and then by force after the grace, or by force at once.
     Stop { fence: Fence, how: StopHow, grace: Span },
-    /// Nothing of it may live beyond this moment.
-    Deadline { fence: Fence, at: Option<Time> },
+    /// When it is to end if nothing else is said.
+    Deadline { fence: Fence, at: Option<Deadline> },
     /// The worker has nothing more to run.
     Bye,
 }
@@ -32,7 +32,7 @@ pub(super) struct Order {
     pub(super) removed: Vec<Text>,
     pub(super) dir: Option<Text>,
     pub(super) grace: Span,
-    pub(super) deadline: Option<Time>,
+    pub(super) deadline: Option<Deadline>,
 }
 
 /// What a guard tells its worker.
@@ -57,6 +57,8 @@ pub enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
+    /// The guard ended it at its deadline.
+    Expired,
     /// It never started.
     NotSpawned(NotSpawned),
     /// Nobody knows: the guard died, and the step was killed.

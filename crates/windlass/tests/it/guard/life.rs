@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::core::session::StopHow;
+use windlass::core::session::{Deadline, StopHow};
 use windlass::core::time::{Span, Time};
 use windlass::worker::guard::{Exit, Guard};
 
@@ -67,22 +67,21 @@ fn a_deadline_kills_on_time_and_asks_before() {
     story(async {
         let guard = guard().await;
         let script = "exec 2>&-; trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done";
-        let (mut spawn, output) = shell(1, script);
-        spawn.kill_grace = Span::millis(400);
+        let (spawn, output) = shell(1, script);
         let guarded = guard.spawn(spawn).await.unwrap();
         let (_, output) = first_line(output).await;
         let before = now();
-        guarded.set_deadline(Some(since_start() + Span::secs(600))).await;
-        guarded.set_deadline(Some(since_start() + Span::millis(800))).await;
+        guarded.set_deadline(Some(ends_at(since_start() + Span::secs(600)))).await;
+        guarded.set_deadline(Some(ends_at(since_start() + Span::millis(800)))).await;
         let (asked, output) = first_line(output).await;
         assert_eq!(asked, "asked");
         assert!(before.elapsed() >= Duration::from_millis(380), "{:?}", before.elapsed());
-        assert_eq!(guarded.gone().await, Exit::Signal(9));
+        assert_eq!(guarded.gone().await, Exit::Expired);
         assert!(before.elapsed() >= Duration::from_millis(780), "{:?}", before.elapsed());
         drop(output);
         let (guarded, _output, _) = started(&guard, 2, "echo up; sleep 1000").await;
-        guarded.set_deadline(Some(Time::from_millis(1))).await;
-        assert!(matches!(guarded.gone().await, Exit::Signal(_)), "one that has passed");
+        guarded.set_deadline(Some(ends_at(Time::from_millis(1)))).await;
+        assert_eq!(guarded.gone().await, Exit::Expired, "one that has passed");
         guard.end().await;
     });
 }
@@ -222,6 +221,11 @@ fn now() -> Instant {
 }
 
 /// The guard's clock.
+/// It is asked 400 ms before.
+fn ends_at(kills_at: Time) -> Deadline {
+    Deadline { asks_at: kills_at - Span::millis(400), kills_at }
+}
+
 fn since_start() -> Time {
     let uptime = fs::read_to_string("/proc/uptime").unwrap();
     let (seconds, rest) = uptime.split_once('.').unwrap();

@@ -4,5 +4,6 @@
 mod arrange;
 mod basics;
 mod deaths;
+mod frozen;
 mod life;
 mod rate;

@@ -1,0 +1,140 @@
+//! A worker that cannot act in time: what must not outlive its lease does not.
+
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::time::Instant;
+use windlass::controller::{Node, NodeConfig, StandBy};
+use windlass::core::engine::{Config, Request, Submit};
+use windlass::core::id::{Incarnation, RunId, WorkerId};
+use windlass::core::requirement::Labels;
+use windlass::core::session::{Home, Register};
+use windlass::core::time::{Span, Time};
+use windlass::journal::{Candidate, MemoryJournal};
+use windlass::logs::MemoryLogs;
+use windlass::shutdown::ShutdownSender;
+use windlass::worker::executors::{Builtin, Place};
+use windlass::worker::{Clock, Worker};
+
+use super::arrange::{PATIENCE, alone, guard, is_alive, story, until};
+use crate::station::plan;
+
+const WORKER: &str = "guard::frozen::worker_to_be_frozen";
+const TTL: Span = Span::secs(3);
+
+/// Both say who they are; neither ends by itself, nor when it is asked to.
+const PIPELINE: &str = r"
+steps:
+  held:
+    lock: prod
+    run: |
+      trap '' TERM
+      echo $$ > held.pid
+      while :; do sleep 0.05; done
+  free:
+    run: |
+      trap '' TERM
+      echo $$ > free.pid
+      while :; do sleep 0.05; done
+";
+
+/// Not a test of its own: a leader and a worker whose leases end by time, in this program executed anew.
+#[test]
+fn worker_to_be_frozen() {
+    if alone(WORKER).is_some() {
+        return;
+    }
+    story(async {
+        let config = NodeConfig {
+            candidate: Candidate { node: "ann".to_owned(), address: None },
+            engine: Config::default(),
+            ttl: TTL,
+            own: None,
+            stand_by: StandBy::Wait,
+        };
+        let journal = Arc::new(MemoryJournal::new(|| Time::from_millis(1_790_000_000_000)));
+        let (node, handle) = Node::open(journal, config).await.unwrap();
+        let (_sender, shutdown) = ShutdownSender::new();
+        tokio::spawn(node.run(shutdown.clone()));
+        let place = Place {
+            root: std::env::current_dir().unwrap(),
+            scratch: std::env::current_dir().unwrap(),
+            worker: "here".to_owned(),
+            environment: Vec::new(),
+        };
+        let register = Register {
+            worker: WorkerId(7),
+            name: "here".into(),
+            incarnation: Incarnation(1),
+            labels: Labels::default(),
+            slots: 2,
+            home: Home::Apart,
+            spooled: Vec::new(),
+        };
+        let executor = Builtin::new(place, guard().await, Arc::new(MemoryLogs::new()));
+        let worker = Worker {
+            register,
+            capacity: 2,
+            leases_expire: true,
+            clock: Clock::of_machine(),
+            link: Arc::new(handle.clone()),
+            executor: Arc::new(executor),
+        };
+        let submit = Submit::new(RunId::new(1_790_000_000_000, 1), plan(PIPELINE));
+        handle.ask(Request::Submit(submit)).await.unwrap();
+        worker.run(shutdown).await.unwrap();
+    });
+}
+
+struct Frozen(Child);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        // They fail if it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_frozen_workers_step_that_holds_a_lock_is_killed_before_its_lease_ends() {
+    story(async {
+        let folder = TempDir::new().unwrap();
+        let mut command = alone(WORKER).expect("this is not it");
+        let worker = Frozen(command.current_dir(folder.path()).spawn().unwrap());
+        let (held, free) =
+            (pid_in(folder.path(), "held").await, pid_in(folder.path(), "free").await);
+        // As long as the leader answers the deadline moves.
+        let began = Instant::now();
+        let ttl = Duration::from_millis(TTL.as_millis());
+        until(|| began.elapsed() > ttl * 2 || !is_alive(&held)).await;
+        assert!(is_alive(&held), "it was ended after {:?}", began.elapsed());
+
+        let frozen = Instant::now();
+        kill_process(Pid::from_child(&worker.0), Signal::STOP).unwrap();
+        until(|| !is_alive(&held)).await;
+        // What was not answered for so long may be given to another at the earliest after a TTL.
+        assert!(frozen.elapsed() < ttl, "{:?}", frozen.elapsed());
+        assert!(is_alive(&free), "what holds no lock goes on");
+        drop(worker);
+        until(|| !is_alive(&free)).await;
+    });
+}
+
+async fn pid_in(folder: &Path, step: &str) -> String {
+    let file = folder.join(format!("{step}.pid"));
+    let began = Instant::now();
+    loop {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        if text.ends_with('\n') {
+            return text.trim().to_owned();
+        }
+        assert!(began.elapsed() < PATIENCE, "{} does not appear", file.display());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
