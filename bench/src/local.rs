@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use windlass::controller::{Followed, Handle, Node, NodeConfig, StandBy};
 use windlass::journal::{Candidate, Journal, Position};
 use windlass::shutdown::ShutdownSender;
-use windlass::worker::{Attempt, Clock, Executor, Orders, Worker};
+use windlass::worker::{Attempt, Executor, Orders, Worker};
 use windlass_core::engine::{Config, Event, Request, Submit};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, Output, RunStatus};
@@ -116,8 +116,7 @@ fn worker(handle: &Handle, slots: u32) -> Worker {
         spooled: Vec::new(),
     };
     let (link, executor) = (Arc::new(handle.clone()), Arc::new(Noop));
-    let capacity = slots + 1024;
-    Worker { register, capacity, leases_expire: false, clock: Clock::of_runtime(), link, executor }
+    Worker::in_process(register, slots + 1024, link, executor)
 }
 
 /// Follows the journal to the end of a run.

@@ -20,7 +20,7 @@ use crate::controller::{
 use crate::journal::Candidate;
 use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::store::StoreError;
-use crate::worker::{Clock, Executor, Worker, WorkerError};
+use crate::worker::{Executor, Worker, WorkerError};
 
 /// The worker of a store that nobody else works for.
 const OWN: WorkerId = WorkerId(1);
@@ -226,14 +226,7 @@ fn worker(handle: &Handle, crew: Crew) -> Worker {
         home: Home::SharedFate,
         spooled: Vec::new(),
     };
-    Worker {
-        register,
-        capacity: crew.slots + AHEAD,
-        leases_expire: false,
-        clock: Clock::of_runtime(),
-        link: Arc::new(handle.clone()),
-        executor: crew.executor,
-    }
+    Worker::in_process(register, crew.slots + AHEAD, Arc::new(handle.clone()), crew.executor)
 }
 
 async fn of_worker(

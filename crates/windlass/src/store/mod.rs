@@ -1,7 +1,6 @@
 //! What journal, archive and logs have in common: how a call is answered, what can go wrong, and SQLite.
 
 mod error;
-#[cfg(feature = "sqlite")]
 pub(crate) mod folder;
 pub(crate) mod frame;
 mod promise;

@@ -14,88 +14,61 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use windlass_core::id::Fence;
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{
-    Action, Grant, Refusal, Register, Registered, Reply, SessionConfig, WorkerSession,
+    Action, Finished, Grant, Refusal, Registered, Reply, SessionConfig, WorkerSession,
 };
 use windlass_core::time::Time;
 
-use super::clock::Clock;
-use super::executor::{Executor, Orders};
-use crate::link::{Link, LinkError};
-use crate::shutdown::Shutdown;
+use super::backoff::Backoff;
+use super::executor::Orders;
+use super::life::{Ends, Worker, WorkerError, wait_for};
+use crate::link::LinkError;
 
 /// How long news waits for more of it while other steps run, and for the answer to an exchange that has just left: the
 /// shortest that a timer knows, and long beside a step that does next to nothing.
 const LINGER: Duration = Duration::from_millis(1);
 
-/// The pause after an exchange that did not arrive, at first and at most.
-const PAUSE_MIN: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How long a worker that gives up takes to report what it killed. Killing takes milliseconds, and so does a leader that
+/// answers.
+const REPORTS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Outcomes that may wait to be told; each is of an attempt that has ended, so more than a reply can grant never wait.
 const OUTCOMES_MAX: usize = 1_024;
 
-/// Why a worker ended before it was told to.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WorkerError {
-    /// The leader refuses it.
-    #[error("the leader refuses this worker: {0}")]
-    Refused(Refusal),
-    /// Its executor can run nothing any more.
-    #[error("{0}")]
-    Broken(String),
-}
-
-/// A worker.
-#[derive(Debug)]
-pub struct Worker {
-    /// Who it says it is.
-    pub register: Register,
-    /// The most leases that it takes, running and ahead.
-    pub capacity: u32,
-    /// False where leader and worker share one fate.
-    pub leases_expire: bool,
-    /// By what its leases are counted: where they expire, a clock that counts suspension.
-    pub clock: Clock,
-    /// The way to the leader.
-    pub link: Arc<dyn Link>,
-    /// What runs its attempts.
-    pub executor: Arc<dyn Executor>,
-}
-
-impl Worker {
-    /// Works until it is told to end; then it takes no more, and finishes what it has.
-    pub async fn run(self, mut shutdown: Shutdown) -> Result<(), WorkerError> {
-        let Some(told) = self.join(&mut shutdown).await? else { return Ok(()) };
-        Shift::begin(&self, &told).run(&mut shutdown).await
-    }
-
-    /// Registers, however long that takes. `None` if it is told to end before.
-    async fn join(&self, shutdown: &mut Shutdown) -> Result<Option<Registered>, WorkerError> {
-        let mut pause = PAUSE_MIN;
-        loop {
-            let registered = tokio::select! {
-                () = shutdown.wait() => return Ok(None),
-                registered = self.link.register(self.register.clone()) => registered,
-            };
-            match registered {
-                Ok(Ok(told)) => return Ok(Some(told)),
-                Ok(Err(refusal)) => return Err(WorkerError::Refused(refusal)),
-                Err(_) => sleep(pause).await,
-            }
-            pause = (pause * 2).min(PAUSE_MAX);
-        }
-    }
-}
-
 /// An attempt that is over.
 type Ended = (Fence, Outcome);
 
-/// A worker at work.
-struct Shift<'a> {
+/// How a shift ended.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// As it was told to.
+    Done,
+    /// The leader does not know this life of the worker any more, and nothing of it is left.
+    Forgotten {
+        /// Outcomes without a verdict.
+        spooled: Vec<Finished>,
+    },
+}
+
+/// How far a shift is.
+#[derive(Debug)]
+enum Stage {
+    Works,
+    Drains,
+    /// Everything is being killed.
+    GivesUp {
+        /// It ends then at the latest.
+        by: Instant,
+        /// No leader has answered, so nobody is waited for.
+        alone: bool,
+    },
+}
+
+/// A worker at work, from one registration to the next.
+pub(super) struct Shift<'a> {
     worker: &'a Worker,
     session: WorkerSession,
     exchanges: JoinSet<Result<Reply, LinkError>>,
@@ -103,15 +76,20 @@ struct Shift<'a> {
     lingers_until: Option<Instant>,
     /// No exchange leaves before: the last one did not arrive.
     rests_until: Option<Instant>,
-    pause: Duration,
+    backoff: Backoff,
+    /// When a leader has last answered, and what went wrong since.
+    heard: Instant,
+    last_error: String,
+    /// Outcomes that are kept for another life.
+    kept: Vec<Fence>,
     attempts: BTreeMap<Fence, watch::Sender<Orders>>,
     tells: mpsc::Sender<Ended>,
     over: mpsc::Receiver<Ended>,
-    drains: bool,
+    stage: Stage,
 }
 
 impl<'a> Shift<'a> {
-    fn begin(worker: &'a Worker, told: &Registered) -> Self {
+    pub(super) fn begin(worker: &'a Worker, told: &Registered) -> Self {
         let config = SessionConfig {
             worker: worker.register.worker,
             incarnation: worker.register.incarnation,
@@ -127,41 +105,109 @@ impl<'a> Shift<'a> {
             exchanges: JoinSet::new(),
             lingers_until: None,
             rests_until: None,
-            pause: PAUSE_MIN,
+            backoff: worker.backoff(),
+            heard: Instant::now(),
+            last_error: String::new(),
+            kept: Vec::new(),
             attempts: BTreeMap::new(),
             tells,
             over,
-            drains: false,
+            stage: Stage::Works,
         }
     }
 
-    async fn run(mut self, shutdown: &mut Shutdown) -> Result<(), WorkerError> {
+    pub(super) async fn run(mut self, ends: &mut Ends) -> Result<Left, WorkerError> {
+        let left = self.work(ends).await;
+        // Whatever it leaves for, the next life can tell what this one could not.
+        self.keep_outcomes();
+        left
+    }
+
+    async fn work(&mut self, ends: &mut Ends) -> Result<Left, WorkerError> {
         let mut broken = self.worker.executor.over();
         loop {
             self.exchange_if_due();
-            if let Some(refusal) = self.session.ended() {
-                let refusal = refusal.clone();
-                return self.end(refusal).await;
+            if let Some(left) = self.left() {
+                return left;
             }
-            if self.drains && self.session.busy() == 0 && self.session.spool().is_empty() {
-                return Ok(());
-            }
+            let (works, may_kill) = (self.works(), !matches!(self.stage, Stage::GivesUp { .. }));
             let wake = self.wakes_at();
             tokio::select! {
                 biased;
-                () = shutdown.wait(), if !self.drains => {
-                    self.drains = true;
+                () = ends.drain.wait(), if works => {
+                    self.stage = Stage::Drains;
                     self.session.drain();
                 }
+                () = wait_for(&mut ends.kill), if may_kill => self.give_up(false),
                 why = &mut broken => return Err(WorkerError::Broken(why)),
                 Some((fence, outcome)) = self.over.recv() => self.attempt_ended(fence, outcome),
                 Some(replied) = self.exchanges.join_next() => self.replied(replied.ok()),
-                () = sleep_until(wake) => {
-                    let actions = self.session.on_tick(self.now());
-                    self.act(actions);
-                }
+                () = sleep_until(wake) => self.tick(),
             }
         }
+    }
+
+    const fn works(&self) -> bool {
+        matches!(self.stage, Stage::Works)
+    }
+
+    /// What it ends with, if it is time.
+    fn left(&self) -> Option<Result<Left, WorkerError>> {
+        if let Some(refusal) = self.session.ended()
+            && self.attempts.is_empty()
+        {
+            return Some(self.dismissed(refusal));
+        }
+        let told = || self.session.busy() == 0 && self.session.spool().is_empty();
+        match self.stage {
+            Stage::Works => None,
+            Stage::Drains => told().then_some(Ok(Left::Done)),
+            Stage::GivesUp { by, alone } => {
+                let over = if alone { self.attempts.is_empty() } else { told() };
+                if !over && Instant::now() < by {
+                    return None;
+                }
+                let error = || self.worker.no_leader(self.last_error.clone());
+                Some(if alone { Err(error()) } else { Ok(Left::Done) })
+            }
+        }
+    }
+
+    /// What becomes of a worker that the leader wants nothing of, and of which nothing runs any more.
+    fn dismissed(&self, refusal: &Refusal) -> Result<Left, WorkerError> {
+        match refusal {
+            Refusal::NotRegistered | Refusal::Ended => {
+                Ok(Left::Forgotten { spooled: self.session.spool() })
+            }
+            Refusal::Superseded
+            | Refusal::OldSeq
+            | Refusal::NameTaken { .. }
+            | Refusal::TooManyWorkers(_)
+            | Refusal::BadSlots(_) => Err(WorkerError::Refused(refusal.clone())),
+        }
+    }
+
+    /// Kills everything. What comes of it is still told, unless there is nobody to tell.
+    fn give_up(&mut self, alone: bool) {
+        self.stage = Stage::GivesUp { by: Instant::now() + REPORTS_WITHIN, alone };
+        let actions = self.session.give_up();
+        self.act(actions);
+        (self.lingers_until, self.rests_until) = (None, None);
+    }
+
+    fn tick(&mut self) {
+        let actions = self.session.on_tick(self.now());
+        self.act(actions);
+        let late = self.late().is_some_and(|at| at <= Instant::now());
+        if late {
+            self.give_up(true);
+        }
+    }
+
+    /// When no leader has answered for too long; nobody is waited for twice.
+    fn late(&self) -> Option<Instant> {
+        let gives_up = matches!(self.stage, Stage::GivesUp { .. });
+        self.worker.late(self.heard).filter(|_| !gives_up)
     }
 
     fn now(&self) -> Time {
@@ -187,22 +233,55 @@ impl<'a> Shift<'a> {
         let session = self.session.next_deadline().map(|at| self.worker.clock.nap_until(at));
         let due = self.session.exchange_due(self.now());
         let held_back = self.held_back_until().filter(|_| due);
+        let gives_up = match self.stage {
+            Stage::GivesUp { by, .. } => Some(by),
+            Stage::Works | Stage::Drains => None,
+        };
         let far = Instant::now() + Duration::from_hours(1);
-        [session, held_back].into_iter().flatten().min().unwrap_or(far)
+        let moments = [session, held_back, gives_up, self.late()];
+        moments.into_iter().flatten().min().unwrap_or(far)
     }
 
     fn replied(&mut self, replied: Option<Result<Reply, LinkError>>) {
-        if let Some(Ok(reply)) = replied {
-            (self.pause, self.rests_until) = (PAUSE_MIN, None);
-            let actions = self.session.on_reply(reply, self.now());
-            // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
-            self.lingers_until = (!actions.is_empty()).then(|| Instant::now() + LINGER);
-            self.move_deadlines();
-            self.act(actions);
-        } else if self.exchanges.is_empty() {
+        let error = match replied {
+            Some(Ok(reply)) => return self.heard(reply),
+            Some(Err(error)) => error.to_string(),
+            None => "its exchange failed".to_owned(),
+        };
+        self.last_error = error;
+        if self.exchanges.is_empty() {
             self.session.on_unreached();
-            self.rests_until = Some(Instant::now() + self.pause);
-            self.pause = (self.pause * 2).min(PAUSE_MAX);
+            self.keep_outcomes();
+            let holds = self.session.busy() > 0 || !self.kept.is_empty();
+            self.rests_until = Some(Instant::now() + self.backoff.next(holds));
+        }
+    }
+
+    fn heard(&mut self, reply: Reply) {
+        (self.heard, self.rests_until) = (Instant::now(), None);
+        self.backoff.reset();
+        let actions = self.session.on_reply(reply, self.now());
+        // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
+        self.lingers_until = (!actions.is_empty()).then(|| Instant::now() + LINGER);
+        self.move_deadlines();
+        self.act(actions);
+        self.forget_outcomes();
+    }
+
+    /// Keeps what has no verdict while the leader does not answer: this life may end before it does.
+    fn keep_outcomes(&mut self) {
+        let Some(memory) = &self.worker.memory else { return };
+        let spool = self.session.spool();
+        let fences: Vec<Fence> = spool.iter().map(|finished| finished.lease.fence).collect();
+        if fences != self.kept && memory.keep_outcomes(&spool).is_ok() {
+            self.kept = fences;
+        }
+    }
+
+    /// What has a verdict need not be kept.
+    fn forget_outcomes(&mut self) {
+        if !self.kept.is_empty() {
+            self.keep_outcomes();
         }
     }
 
@@ -264,14 +343,5 @@ impl<'a> Shift<'a> {
             let outcome = outcome.unwrap_or(Outcome::plain(OutcomeKind::Failed));
             drop(ended.send((fence, outcome)).await);
         });
-    }
-
-    /// The leader wants nothing of this life of the worker any more: nothing of it may go on.
-    async fn end(mut self, refusal: Refusal) -> Result<(), WorkerError> {
-        while !self.attempts.is_empty() {
-            let Some((fence, _)) = self.over.recv().await else { break };
-            self.attempts.remove(&fence);
-        }
-        Err(WorkerError::Refused(refusal))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! [`Worker::run`] joins the leader over a link, exchanges with it, and has an [`Executor`] run what it is granted.
 
+mod backoff;
 mod clock;
 mod exchanges;
 mod executor;
@@ -9,10 +10,13 @@ mod executor;
 pub mod executors;
 pub mod guard;
 pub mod labels;
+mod life;
 pub mod masks;
 pub mod outputs;
 pub(crate) mod platform;
+mod state;
 
 pub use clock::Clock;
-pub use exchanges::{Worker, WorkerError};
 pub use executor::{Attempt, Executor, Orders, Over};
+pub use life::{Ends, Worker, WorkerError};
+pub use state::{Membership, State, StateError};

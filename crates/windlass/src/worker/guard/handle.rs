@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -50,6 +51,7 @@ pub struct Guard {
     orders: mpsc::Sender<Command>,
     over: watch::Receiver<bool>,
     pid: u32,
+    mark: Arc<str>,
 }
 
 /// What a handle passes to the link.
@@ -71,9 +73,9 @@ impl Guard {
         let (orders, receiver) = mpsc::channel(ORDERS_MAX);
         let (over_sender, over) = watch::channel(false);
         let link = Link::start(program, receiver, over_sender).await?;
-        let pid = link.guard_pid();
+        let (pid, mark) = (link.guard_pid(), link.mark().into());
         tokio::spawn(link.run());
-        Ok(Self { orders, over, pid })
+        Ok(Self { orders, over, pid, mark })
     }
 
     /// Starts a step. That it could not be started is its [`Exit`].
@@ -97,6 +99,11 @@ impl Guard {
     /// The number of its process.
     pub const fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// What the environment of everything that it starts is marked with, for whoever comes after it.
+    pub fn mark(&self) -> &str {
+        &self.mark
     }
 
     /// Waits until the guard has ended, in whatever way. What it had is then dead.

@@ -78,6 +78,11 @@ impl Link {
         self.guard.id()
     }
 
+    /// What is the guard's own in the marks of its steps.
+    pub(super) fn mark(&self) -> &str {
+        self.mark.own()
+    }
+
     /// Serves until the guard ends or nobody holds it any more.
     pub(super) async fn run(mut self) {
         self.serve().await;

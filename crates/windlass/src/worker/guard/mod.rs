@@ -18,7 +18,7 @@
 //!   for the worker to decide, and so is a signal that was sent to the guard itself. Steps have no controlling terminal.
 //!
 //! When the guard dies, the worker kills what the guard had started; those attempts are lost. When both die, what is
-//! left is found by a marker in its environment: [`kill_strays`].
+//! left is found by a marker in its environment: [`kill_strays`], [`kill_marked`].
 //!
 //! The socket carries a stream of frames, not packets: a step's arguments may be larger than the largest packet, and
 //! macOS has no packets that tell of the other end's closing.
@@ -53,6 +53,6 @@ pub use handle::{Guard, GuardLost, Guarded, Spawn};
 #[cfg(unix)]
 pub use message::{Exit, NotSpawned, NotSpawnedCause};
 #[cfg(unix)]
-pub use stray::kill_strays;
+pub use stray::{kill_marked, kill_strays};
 #[cfg(not(unix))]
 pub use unsupported::{Guard, main_if_asked};

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::program::Mark;
 use crate::worker::platform;
 
 /// From one look to the next: what is killed is gone by then, and what was just being started has its environment.
@@ -21,6 +22,15 @@ const LOOKS_MAX: u32 = 250;
 /// names the worker. It looks at every process of the system: it is for starts, not for steps.
 pub async fn kill_strays(entry: &str) -> io::Result<usize> {
     kill_where(|found| found == entry.as_bytes()).await
+}
+
+/// Kills everything that a guard of this [mark](super::Guard::mark) has started and left, and waits until nothing is
+/// left. Returns how many there were.
+///
+/// As [`kill_strays`], for a worker that remembers its last guard.
+pub async fn kill_marked(mark: &str) -> io::Result<usize> {
+    let mark = Mark::of_other(mark.to_owned());
+    kill_where(|found| mark.fence_in(found).is_some()).await
 }
 
 pub(super) async fn kill_where(entry: impl Fn(&[u8]) -> bool) -> io::Result<usize> {

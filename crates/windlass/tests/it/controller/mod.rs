@@ -11,3 +11,4 @@ mod panics;
 mod sessions;
 mod terms;
 mod upkeep;
+mod workers;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::time::Instant;
-use windlass::worker::guard::{Exit, Guard, GuardLost, kill_strays};
+use windlass::worker::guard::{Exit, Guard, GuardLost, kill_marked, kill_strays};
 
 use super::arrange::{
     ALONE, alone, first_line, guard, is_alive, run, shell, started, step, story, until,
@@ -214,6 +214,35 @@ fn strays_of_a_former_life_are_found_by_their_environment() {
         others.wait().unwrap();
         assert_eq!(kill_strays(&marker).await.unwrap(), 0);
     });
+}
+
+/// The next start of the worker knows the guard's mark from its state directory.
+#[test]
+fn what_worker_and_guard_left_when_both_died_is_found_by_the_guards_mark() {
+    story(async {
+        let (mut worker, pids) = start_worker();
+        let (guard, steps) = pids.split_first().unwrap();
+        let mark = mark_of(&steps[0]);
+        kill_process(Pid::from_child(&worker), Signal::STOP).unwrap();
+        kill_process(Pid::from_raw(guard.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        assert!(steps.iter().all(|pid| is_alive(pid)), "{steps:?}");
+        let killed = kill_marked(&mark).await.unwrap();
+        assert!(killed >= 3, "{killed}");
+        // Who clears its environment is found by a living guard only.
+        let (hidden, marked) = (&steps[2], [&steps[0], &steps[1], &steps[3]]);
+        assert!(marked.iter().all(|pid| !is_alive(pid)), "{steps:?}");
+        kill_process(Pid::from_raw(hidden.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    });
+}
+
+/// What the guard of a step has marked it with.
+fn mark_of(step: &str) -> String {
+    let environment = fs::read_to_string(format!("/proc/{step}/environ")).unwrap();
+    let marks = environment.split('\0').find_map(|entry| entry.strip_prefix("WINDLASS_GUARD="));
+    let own = marks.unwrap().rsplit(' ').next().unwrap();
+    own.split_once(':').unwrap().0.to_owned()
 }
 
 #[test]

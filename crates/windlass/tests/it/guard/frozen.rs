@@ -82,6 +82,8 @@ fn worker_to_be_frozen() {
             capacity: 2,
             leases_expire: true,
             clock: Clock::of_machine(),
+            leader_grace: None,
+            memory: None,
             link: Arc::new(handle.clone()),
             executor: Arc::new(executor),
         };

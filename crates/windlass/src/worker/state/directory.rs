@@ -1,0 +1,126 @@
+//! The directory as a whole, and the one process that lives in it.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::file;
+use super::membership::Membership;
+use crate::store::folder;
+#[cfg(unix)]
+use crate::worker::guard::{Guard, kill_marked};
+
+/// Why a state directory cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// Another process lives there.
+    #[error(
+        "{} is in use by {}: stop it, or give this worker a state directory of its own",
+        folder.display(),
+        pid.map_or("another process".to_owned(), |pid| format!("process {pid}"))
+    )]
+    InUse {
+        /// Which directory.
+        folder: PathBuf,
+        /// Who.
+        pid: Option<u32>,
+    },
+    /// A file of it cannot be read or written.
+    #[error("{} cannot be used: {reason}", file.display())]
+    Unusable {
+        /// Which file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl StateError {
+    pub(super) fn unusable(file: &Path, reason: &impl ToString) -> Self {
+        Self::Unusable { file: file.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// A worker's state directory. It is this process's until it and all that came of it is dropped.
+#[derive(Debug)]
+pub struct State {
+    folder: PathBuf,
+    lock: Arc<Lock>,
+}
+
+/// Holds the lock until it is dropped. The file stays: who waits for a file that is gone waits for nobody.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing unlocks too, but not while a child that is about to be executed still has a copy of the descriptor.
+        drop(self.0.unlock());
+    }
+}
+
+impl State {
+    /// Moves into a directory, which is made if need be, unless a process lives there.
+    pub fn open(folder: &Path) -> Result<Self, StateError> {
+        folder::make(folder).map_err(|error| StateError::unusable(folder, &error))?;
+        let lock = folder.join("lock");
+        let taken = take(&lock).map_err(|error| StateError::unusable(&lock, &error))?;
+        let lock = taken.map_err(|pid| StateError::InUse { folder: folder.to_owned(), pid })?;
+        let state = Self { folder: folder.to_owned(), lock: Arc::new(lock) };
+        let scratch = state.scratch();
+        folder::make(&scratch).map_err(|error| StateError::unusable(&scratch, &error))?;
+        Ok(state)
+    }
+
+    /// A folder for files of steps that run.
+    pub fn scratch(&self) -> PathBuf {
+        self.folder.join("scratch")
+    }
+
+    /// What it has for a cluster, by the id that the leader tells. Made if the worker was never there.
+    pub fn enter(&self, cluster: &str) -> Result<Membership, StateError> {
+        Membership::open(&self.folder.join("clusters"), cluster, Arc::clone(&self.lock))
+    }
+
+    /// Kills what steps of an earlier life left alive if its worker and its guard died together. How many there were.
+    #[cfg(unix)]
+    pub async fn kill_strays(&self) -> Result<usize, StateError> {
+        let file = self.guard_file();
+        let Some(mark) = file::read(&file)? else { return Ok(0) };
+        let mark = String::from_utf8_lossy(&mark).into_owned();
+        let killed = kill_marked(mark.trim()).await;
+        killed.map_err(|error| StateError::unusable(&file, &error))
+    }
+
+    /// Remembers the guard of this life, before it starts anything.
+    #[cfg(unix)]
+    pub fn keep_guard(&self, guard: &Guard) -> Result<(), StateError> {
+        file::write(&self.guard_file(), guard.mark().as_bytes())
+    }
+
+    #[cfg(unix)]
+    fn guard_file(&self) -> PathBuf {
+        self.folder.join("guard")
+    }
+}
+
+/// Takes the lock, or says who has it.
+fn take(lock: &Path) -> io::Result<Result<Lock, Option<u32>>> {
+    let mut options = File::options();
+    let mut file = options.create(true).truncate(false).read(true).write(true).open(lock)?;
+    match file.try_lock() {
+        Ok(()) => {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())?;
+            Ok(Ok(Lock(file)))
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            file.take(20).read_to_string(&mut text)?;
+            Ok(Err(text.trim().parse().ok()))
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}

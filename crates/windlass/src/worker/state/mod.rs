@@ -1,0 +1,24 @@
+//! A worker's state directory: what one life of it leaves to the next.
+//!
+//! ```text
+//!  lock                        held by the process that lives here, with its number
+//!  guard                       the mark of the last guard, by which what it left alive is found
+//!  scratch/                    files of steps that run
+//!  clusters/HASH/cluster       which cluster the rest is for
+//!                secret        who the worker is, for its owner's eyes only
+//!                incarnation   the number of its latest life
+//!                outcomes      what ended while the leader did not answer
+//!                logs/         output that the leader does not have yet
+//! ```
+//!
+//! What belongs to one cluster is never presented to another: each has a folder of its own, and a worker that comes back
+//! to a cluster is who it was there.
+
+mod directory;
+mod file;
+mod membership;
+#[cfg(test)]
+mod tests;
+
+pub use directory::{State, StateError};
+pub use membership::Membership;

@@ -1,0 +1,105 @@
+//! Directories that processes move into, leave, and find again.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use windlass_core::id::{Fence, Incarnation, RunId, StepIx};
+use windlass_core::outcome::{Outcome, Output};
+use windlass_core::session::{Finished, LeaseRef};
+use windlass_core::time::{Span, Time};
+
+use super::{State, StateError};
+
+fn finished(fence: u64, output: Output) -> Finished {
+    let lease = LeaseRef { fence: Fence(fence), run: RunId(7), step: StepIx(1), attempt: 1 };
+    Finished { lease, outcome: Outcome { output, ..Outcome::exit(0) }, ran: Some(Span::secs(1)) }
+}
+
+/// The one file of this name, however deep.
+fn find(folder: &Path, name: &str) -> std::path::PathBuf {
+    let clusters = folder.join("clusters").read_dir().unwrap();
+    let mut files = clusters.map(|cluster| cluster.unwrap().path().join(name));
+    files.find(|file| file.exists()).unwrap()
+}
+
+#[test]
+fn two_processes_do_not_share_a_directory() {
+    let folder = TempDir::new().unwrap();
+    let first = State::open(folder.path()).unwrap();
+    let refused = State::open(folder.path()).unwrap_err();
+    let pid = Some(std::process::id());
+    assert_eq!(refused, StateError::InUse { folder: folder.path().to_owned(), pid });
+    assert!(refused.to_string().contains(&format!("in use by process {}", std::process::id())));
+    let membership = first.enter("ours").unwrap();
+    drop(first);
+    State::open(folder.path()).unwrap_err();
+    drop(membership);
+    State::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_worker_is_who_it_was_in_each_cluster_and_owes_nothing_to_another() {
+    let folder = TempDir::new().unwrap();
+    let state = State::open(folder.path()).unwrap();
+    let ours = state.enter("ours").unwrap();
+    let outcomes = [finished(3, Output::None), finished(4, Output::Inline("{\"a\":1}".into()))];
+    ours.keep_outcomes(&outcomes).unwrap();
+    let theirs = state.enter("../theirs").unwrap();
+    assert_ne!(theirs.worker_id(), ours.worker_id());
+    assert!(theirs.outcomes().is_empty());
+    assert_ne!(theirs.logs(), ours.logs());
+    assert!(theirs.logs().starts_with(folder.path().join("clusters")));
+    let (id, secret) = (ours.worker_id(), ours.secret().clone());
+    drop((ours, theirs, state));
+    let again = State::open(folder.path()).unwrap().enter("ours").unwrap();
+    assert_eq!((again.worker_id(), again.secret()), (id, &secret));
+    assert_eq!(again.outcomes(), outcomes);
+    again.forget_outcomes();
+    assert!(again.outcomes().is_empty());
+}
+
+#[test]
+fn the_number_of_a_life_grows_even_if_the_clock_is_set_back() {
+    let folder = TempDir::new().unwrap();
+    let enter = || State::open(folder.path()).unwrap().enter("ours").unwrap();
+    let at = |millis| enter().new_incarnation(Time::from_millis(millis)).unwrap();
+    assert_eq!(
+        [at(5_000), at(4_000), at(5_001), at(9_000)],
+        [5_000, 5_001, 5_002, 9_000].map(Incarnation)
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_secret_is_its_owners_alone_and_never_replaced_by_another() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = TempDir::new().unwrap();
+    drop(State::open(folder.path()).unwrap().enter("ours").unwrap());
+    let file = find(folder.path(), "secret");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::write(&file, "scribble").unwrap();
+    let refused = State::open(folder.path()).unwrap().enter("ours").unwrap_err().to_string();
+    assert!(refused.contains("secret cannot be used"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "scribble");
+}
+
+#[test]
+fn outcomes_that_are_damaged_or_too_many_are_left_out() {
+    let folder = TempDir::new().unwrap();
+    let state = State::open(folder.path()).unwrap();
+    let ours = state.enter("ours").unwrap();
+    let large = |fence| finished(fence, Output::Inline("x".repeat(200 * 1024).into()));
+    ours.keep_outcomes(&[large(1), large(2), large(3), finished(4, Output::None)]).unwrap();
+    let fences: Vec<u64> = ours.outcomes().iter().map(|it| it.lease.fence.0).collect();
+    assert_eq!(fences, [1, 2, 4]);
+    let file = find(folder.path(), "outcomes");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    assert!(ours.outcomes().is_empty());
+    ours.keep_outcomes(&[finished(5, Output::None)]).unwrap();
+    assert_eq!(ours.outcomes().len(), 1);
+    ours.keep_outcomes(&[]).unwrap();
+    assert!(!file.exists());
+}
