@@ -153,8 +153,8 @@ impl WorkerSession {
     /// The leader keeps it for an interval, after that it counts as lost. What must not outlive contact cannot wait so
     /// long: a deadline counts from before the sending, so it would come within two intervals of it, or after one
     /// exchange that got lost. A newer exchange has the kept one answered.
-    fn exchange_at(&self) -> Option<Time> {
-        let (_, at) = self.sent.last_key_value()?;
+    pub fn exchange_at(&self) -> Option<Time> {
+        let (_, at) = self.sent.last_key_value().filter(|_| !self.is_over())?;
         let half = self.interval.part(2);
         Some(*at + if self.holds_strictly() { half } else { self.interval + half })
     }
@@ -371,6 +371,11 @@ impl WorkerSession {
 
     /// When [`on_tick`](Self::on_tick) has something to do, or an exchange is due.
     pub fn next_deadline(&self) -> Option<Time> {
+        self.stops_at().into_iter().chain(self.exchange_at()).min()
+    }
+
+    /// When [`on_tick`](Self::on_tick) has something to do.
+    pub fn stops_at(&self) -> Option<Time> {
         let strict = |held: &&Held| self.config.leases_expire && held.grant.stops_on_lost_contact;
         let stops = self.held.values().filter(strict).filter_map(|held| match held.state {
             HeldState::Started { .. } => Some(held.lost_contact_at(self.ttl)),
@@ -379,8 +384,7 @@ impl WorkerSession {
             | HeldState::Stopping { how: StopHow::Kill, .. }
             | HeldState::Finished { .. } => None,
         });
-        let exchange = if self.is_over() { None } else { self.exchange_at() };
-        stops.chain(exchange).min()
+        stops.min()
     }
 
     /// Takes no more leases and gives back what has not started.

@@ -230,15 +230,19 @@ impl<'a> Shift<'a> {
     }
 
     fn wakes_at(&self) -> Instant {
-        let session = self.session.next_deadline().map(|at| self.worker.clock.nap_until(at));
-        let due = self.session.exchange_due(self.now());
-        let held_back = self.held_back_until().filter(|_| due);
+        let nap = |at: Option<Time>| at.map(|at| self.worker.clock.nap_until(at));
+        let stops = nap(self.session.stops_at());
+        // One that is due has been sent, or is held back.
+        let exchange = match self.held_back_until() {
+            Some(until) if self.session.exchange_due(self.now()) => Some(until),
+            _ => nap(self.session.exchange_at()),
+        };
         let gives_up = match self.stage {
             Stage::GivesUp { by, .. } => Some(by),
             Stage::Works | Stage::Drains => None,
         };
         let far = Instant::now() + Duration::from_hours(1);
-        let moments = [session, held_back, gives_up, self.late()];
+        let moments = [stops, exchange, gives_up, self.late()];
         moments.into_iter().flatten().min().unwrap_or(far)
     }
 

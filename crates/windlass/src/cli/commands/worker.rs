@@ -1,6 +1,9 @@
 //! `windlass worker`
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use windlass_core::time::Span;
 
 use crate::cli::context::Context;
 use crate::cli::environment;
@@ -35,6 +38,9 @@ pub(crate) struct Args {
     /// A file with the cluster's token
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// End if no controller answers for so long, such as 60s; otherwise it waits for ever
+    #[arg(long, value_name = "DURATION", value_parser = super::serve::lease)]
+    leader_grace: Option<Span>,
     /// What it keeps between its lives; `.windlass/workers/NAME` if not said
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
@@ -61,6 +67,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         token,
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),
+        leader_grace: args.leader_grace.map(|span| Duration::from_millis(span.as_millis())),
         name,
     })
 }

@@ -19,6 +19,7 @@ use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Place, clear};
 use crate::worker::guard::Guard;
+use crate::worker::{State, StateError};
 
 /// The label of a worker that runs nothing but what is pinned to the leader.
 const PINNED_ONLY: &str = "pinned-only";
@@ -85,6 +86,8 @@ pub(super) struct Controller {
     cluster: String,
     servers: ShutdownSender,
     tasks: Vec<JoinHandle<()>>,
+    /// Where its own worker lives.
+    _state: State,
 }
 
 impl Controller {
@@ -106,15 +109,17 @@ impl Controller {
             CliError::unreachable(format!("the store cannot be named: {error}"))
         })?;
         let (servers, ends) = ShutdownSender::new();
-        let mut controller_tasks = Vec::new();
+        let mut tasks = Vec::new();
         let api = api(order, &station, &stores, (&cluster, &advertise))?;
         let server = Server::new(listener, router(Arc::new(api)));
-        controller_tasks.push(tokio::spawn(server.run(ends.clone())));
+        tasks.push(tokio::spawn(server.run(ends.clone())));
         let chronicle =
             Chronicle { views: Arc::clone(station.handle().views()), verbose: order.verbose };
-        controller_tasks.push(tokio::spawn(chronicle.run(ends)));
-        station.work(crew(order, &stores.logs).await?).await?;
-        Ok(Self { station, address, advertise, cluster, servers, tasks: controller_tasks })
+        tasks.push(tokio::spawn(chronicle.run(ends)));
+        let state =
+            State::open(&order.store.join("workers/leader")).map_err(|error| no_state(&error))?;
+        station.work(crew(order, &state, &stores.logs).await?).await?;
+        Ok(Self { station, address, advertise, cluster, servers, tasks, _state: state })
     }
 
     /// Where it listens.
@@ -183,31 +188,39 @@ fn api(
     })
 }
 
-async fn crew(order: &Serve, logs: &Arc<dyn LogStore>) -> Result<Crew, CliError> {
-    let guard = Guard::start().await.map_err(|error| {
-        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
-    })?;
+/// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
+async fn crew(order: &Serve, state: &State, logs: &Arc<dyn LogStore>) -> Result<Crew, CliError> {
+    state.kill_strays().await.map_err(|error| no_state(&error))?;
     let name = environment::host_name();
-    let place = Place {
-        root: order.root.clone(),
-        scratch: scratch(&order.store)?,
-        worker: name.clone(),
-        environment: environment::all(),
-    };
+    let executor = executor((&order.root, &name), state, Arc::clone(logs)).await?;
     let more = (order.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
     let labels = Labels::new(order.labels.iter().chain(more));
-    let executor = Arc::new(Builtin::new(place, guard, Arc::clone(logs)));
     Ok(Crew { name, slots: order.slots, labels, executor })
 }
 
-pub(super) fn scratch(folder: &Path) -> Result<PathBuf, CliError> {
-    let scratch = folder.join("scratch");
-    let made = std::fs::create_dir_all(&scratch).and_then(|()| scratch.canonicalize());
-    let scratch = made.map_err(|error| {
-        CliError::unreachable(format!("{} cannot be made: {error}", scratch.display()))
+/// What runs the steps of a worker that lives in a state directory, starts them in a folder and has a name.
+pub(super) async fn executor(
+    (root, name): (&Path, &str),
+    state: &State,
+    logs: Arc<dyn LogStore>,
+) -> Result<Arc<Builtin>, CliError> {
+    let guard = Guard::start().await.map_err(|error| {
+        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
     })?;
+    state.keep_guard(&guard).map_err(|error| no_state(&error))?;
+    let scratch = state.scratch();
     clear(&scratch);
-    Ok(scratch)
+    let place = Place {
+        root: root.to_owned(),
+        scratch,
+        worker: name.to_owned(),
+        environment: environment::all(),
+    };
+    Ok(Arc::new(Builtin::new(place, guard, logs)))
+}
+
+pub(super) fn no_state(error: &StateError) -> CliError {
+    CliError::unreachable(error.to_string())
 }
 
 /// Whoever reaches a controller can run anything on its workers.

@@ -5,21 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{Home, Register};
 
 use super::ends::Ends;
-use super::serve::{no_signals, scratch};
+use super::serve::{executor, no_signals, no_state};
 use crate::cli::error::CliError;
-use crate::cli::{environment, output};
-use crate::link::http::{Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Tcp};
+use crate::cli::output;
+use crate::link::http::{
+    Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, Tcp,
+};
 use crate::link::{LinkError, WorkerSecret};
 use crate::local::system_now;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Place};
-use crate::worker::guard::Guard;
-use crate::worker::{Worker, WorkerError};
+use crate::worker::{Clock, Ends as Orders, Membership, State, Worker};
 
 /// Leases beyond the slots, as for a leader's own worker: a reply's worth.
 const AHEAD: u32 = 512;
@@ -44,77 +43,99 @@ pub(crate) struct Work {
     pub(crate) state: PathBuf,
     /// Where its steps run.
     pub(crate) root: PathBuf,
+    /// How long it goes on without a controller; for ever without.
+    pub(crate) leader_grace: Option<Duration>,
 }
 
 /// Works until it is told to end.
 pub(crate) fn work(order: &Work) -> Result<u8, CliError> {
     crate::cli::reading::runtime()?.block_on(async {
         let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
-        tokio::select! {
-            done = join(order) => done,
-            () = ends.next() => Ok(0),
-        }
+        let joined = tokio::select! {
+            joined = Joined::new(order) => joined?,
+            () = ends.next() => return Ok(0),
+        };
+        joined.work(ends).await
     })
 }
 
-async fn join(order: &Work) -> Result<u8, CliError> {
-    let secret = WorkerSecret::generate()
-        .map_err(|error| CliError::unreachable(format!("no randomness: {error}")))?;
-    let credentials = Credentials { token: order.token.clone(), worker: Some(secret.clone()) };
-    let client = Arc::new(Client::new(Arc::new(Tcp), credentials));
-    let link = Arc::new(HttpLink::new(client, order.join.clone()));
-    let cluster = find(&link).await?;
-    output::talk(&format!(
-        "worker {} joins cluster {} at {}",
-        order.name,
-        cluster.id,
-        link.place()
-    ));
-    let (logs, shipping) = HttpLogs::open(order.state.join("logs"), Arc::clone(&link))
-        .map_err(|error| CliError::unreachable(format!("no place for logs: {error}")))?;
-    let (shutdown, ends) = ShutdownSender::new();
-    let shipping = tokio::spawn(shipping.run(ends.clone()));
-    let worker = Worker {
-        register: register(order, &secret),
-        capacity: order.slots + AHEAD,
-        leases_expire: true,
-        link,
-        executor: executor(order, logs).await?,
-    };
-    let done = worker.run(ends).await;
-    shutdown.shut_down();
-    drop(shipping.await);
-    match done {
-        Ok(()) => Ok(0),
-        Err(error @ (WorkerError::Refused(_) | WorkerError::Broken(_))) => {
-            Err(CliError::unreachable(error.to_string()))
-        }
+/// A worker that knows which cluster it works for.
+struct Joined {
+    worker: Worker,
+    shipping: Shipping,
+    /// Held as long as the worker lives: nobody else may live there.
+    _state: State,
+}
+
+impl Joined {
+    async fn new(order: &Work) -> Result<Self, CliError> {
+        let state = State::open(&order.state).map_err(|error| no_state(&error))?;
+        state.kill_strays().await.map_err(|error| no_state(&error))?;
+        let cluster = find(&link(order, None)).await?;
+        let membership = Arc::new(state.enter(&cluster.id).map_err(|error| no_state(&error))?);
+        let link = Arc::new(link(order, Some(membership.secret().clone())));
+        output::talk(&format!(
+            "worker {} joins cluster {} at {}",
+            order.name,
+            cluster.id,
+            link.place()
+        ));
+        let (logs, shipping) = HttpLogs::open(membership.logs(), Arc::clone(&link))
+            .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+        let executor = executor((&order.root, &order.name), &state, Arc::new(logs)).await?;
+        let worker = Worker {
+            register: register(order, &membership)?,
+            capacity: order.slots + AHEAD,
+            leases_expire: true,
+            clock: Clock::of_machine(),
+            leader_grace: order.leader_grace,
+            memory: Some(membership),
+            link,
+            executor,
+        };
+        Ok(Self { worker, shipping, _state: state })
+    }
+
+    async fn work(self, mut ends: Ends) -> Result<u8, CliError> {
+        let (shutdown, ships) = ShutdownSender::new();
+        let shipping = tokio::spawn(self.shipping.run(ships));
+        let (drain, drains) = ShutdownSender::new();
+        let (kill, kills) = ShutdownSender::new();
+        let orders = async {
+            ends.next().await;
+            output::talk("ending: steps are finished first; once more gives them back now");
+            drain.shut_down();
+            ends.next().await;
+            kill.shut_down();
+            ends.next().await;
+        };
+        let done = tokio::select! {
+            done = self.worker.run(Orders { drain: drains, kill: Some(kills) }) => done,
+            // Whoever says it a third time does not want to wait: its guard ends what is left.
+            () = orders => Ok(()),
+        };
+        shutdown.shut_down();
+        drop(shipping.await);
+        done.map(|()| 0).map_err(|error| CliError::unreachable(error.to_string()))
     }
 }
 
-fn register(order: &Work, secret: &WorkerSecret) -> Register {
-    Register {
-        worker: secret.worker_id(),
+fn link(order: &Work, worker: Option<WorkerSecret>) -> HttpLink {
+    let credentials = Credentials { token: order.token.clone(), worker };
+    let client = Client::new(Arc::new(Tcp), credentials);
+    HttpLink::new(Arc::new(client), order.join.clone())
+}
+
+fn register(order: &Work, membership: &Membership) -> Result<Register, CliError> {
+    Ok(Register {
+        worker: membership.worker_id(),
         name: order.name.as_str().into(),
-        incarnation: Incarnation(system_now().as_millis()),
+        incarnation: membership.new_incarnation(system_now()).map_err(|error| no_state(&error))?,
         labels: order.labels.clone(),
         slots: order.slots,
         home: Home::Apart,
         spooled: Vec::new(),
-    }
-}
-
-async fn executor(order: &Work, logs: HttpLogs) -> Result<Arc<Builtin>, CliError> {
-    let guard = Guard::start().await.map_err(|error| {
-        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
-    })?;
-    let place = Place {
-        root: order.root.clone(),
-        scratch: scratch(&order.state)?,
-        worker: order.name.clone(),
-        environment: environment::all(),
-    };
-    Ok(Arc::new(Builtin::new(place, guard, Arc::new(logs))))
+    })
 }
 
 /// Asks which cluster it is, until somebody answers.

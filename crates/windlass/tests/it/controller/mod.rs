@@ -7,6 +7,8 @@ mod followers;
 mod hand_over;
 mod lasting;
 mod leadership;
+#[cfg(feature = "http")]
+mod network;
 mod panics;
 mod sessions;
 mod terms;

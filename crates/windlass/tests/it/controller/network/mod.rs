@@ -1,0 +1,6 @@
+//! Workers and leaders over HTTP, through a network that delays, stalls, breaks and cuts by a seed, in virtual time.
+
+mod crew;
+mod races;
+mod storms;
+mod weather;

@@ -1,0 +1,207 @@
+//! The network: streams between a worker and whoever leads, and what befalls them.
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::io::{
+    AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, duplex, split,
+};
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+use windlass::controller::api::Accept;
+use windlass::link::http::{Dial, Dialled, Stream};
+
+/// Bytes in a pipe before its writer waits.
+const PIPE: usize = 64 << 10;
+
+/// How long a connection to somebody who cannot be reached is tried.
+const NO_ROUTE: Duration = Duration::from_secs(1);
+
+/// How often a stalled stream looks whether it goes on.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Numbers by chance that are the same for a seed.
+#[derive(Debug)]
+pub(super) struct Chance(u64);
+
+impl Chance {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+
+    pub(super) fn millis(&mut self, bound: u64) -> Duration {
+        Duration::from_millis(self.below(bound))
+    }
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Way {
+    ToLeader,
+    ToWorker,
+}
+
+/// The network of one story.
+#[derive(Clone, Debug)]
+pub(super) struct Network(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    chance: Mutex<Chance>,
+    /// Of so many pieces one breaks its connection; none if it is zero.
+    breaks: u64,
+    /// Where no byte comes through.
+    cut: Mutex<BTreeSet<(usize, Way)>>,
+    /// Who leads, if anybody listens.
+    doors: Mutex<Option<mpsc::Sender<DuplexStream>>>,
+}
+
+impl Network {
+    pub(super) fn new(seed: u64, breaks: u64) -> Self {
+        Self(Arc::new(Inner {
+            chance: Mutex::new(Chance::new(seed)),
+            breaks,
+            cut: Mutex::default(),
+            doors: Mutex::default(),
+        }))
+    }
+
+    /// Somebody leads and listens; whoever did before is not reached any more.
+    pub(super) fn doors(&self) -> Doors {
+        let (sender, receiver) = mpsc::channel(64);
+        *hold(&self.0.doors) = Some(sender);
+        Doors(receiver)
+    }
+
+    /// Nobody listens.
+    pub(super) fn close_doors(&self) {
+        *hold(&self.0.doors) = None;
+    }
+
+    /// The way of a worker to whoever leads.
+    pub(super) fn way_of(&self, worker: usize) -> Arc<dyn Dial> {
+        Arc::new(WayOf { network: self.clone(), worker })
+    }
+
+    pub(super) fn cut(&self, worker: usize, way: Way) {
+        hold(&self.0.cut).insert((worker, way));
+    }
+
+    pub(super) fn mend(&self, worker: usize) {
+        hold(&self.0.cut).retain(|(cut, _)| *cut != worker);
+    }
+
+    pub(super) fn chance<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
+        draw(&mut hold(&self.0.chance))
+    }
+
+    fn is_cut(&self, worker: usize, way: Way) -> bool {
+        hold(&self.0.cut).contains(&(worker, way))
+    }
+
+    async fn connect(&self, worker: usize) -> io::Result<Box<dyn Stream>> {
+        sleep(self.chance(|chance| chance.millis(5))).await;
+        if self.is_cut(worker, Way::ToLeader) || self.is_cut(worker, Way::ToWorker) {
+            sleep(NO_ROUTE).await;
+            return Err(ErrorKind::TimedOut.into());
+        }
+        let doors = hold(&self.0.doors).clone();
+        let doors = doors.ok_or(io::Error::from(ErrorKind::ConnectionRefused))?;
+        let (near, worker_end) = duplex(PIPE);
+        let (far, leader_end) = duplex(PIPE);
+        let refused = |_| io::Error::from(ErrorKind::ConnectionRefused);
+        doors.send(leader_end).await.map_err(refused)?;
+        self.join(worker, near, far);
+        Ok(Box::new(worker_end))
+    }
+
+    /// Carries bytes between two ends until one of them is closed, or the connection breaks.
+    fn join(&self, worker: usize, near: DuplexStream, far: DuplexStream) {
+        let (broken, breaks) = watch::channel(false);
+        let broken = Arc::new(broken);
+        let ((near_out, near_in), (far_out, far_in)) = (split(near), split(far));
+        for (from, to, way) in
+            [(near_out, far_in, Way::ToLeader), (far_out, near_in, Way::ToWorker)]
+        {
+            let pump = Pump { network: self.clone(), worker, way, broken: Arc::clone(&broken) };
+            let mut breaks = breaks.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = pump.run(from, to) => {}
+                    _ = breaks.wait_for(|broken| *broken) => {}
+                }
+            });
+        }
+    }
+}
+
+struct Pump {
+    network: Network,
+    worker: usize,
+    way: Way,
+    broken: Arc<watch::Sender<bool>>,
+}
+
+impl Pump {
+    async fn run(&self, mut from: ReadHalf<DuplexStream>, mut to: WriteHalf<DuplexStream>) {
+        let mut piece = vec![0; 4 << 10];
+        while let Ok(count @ 1..) = from.read(&mut piece).await {
+            let breaks = self.network.0.breaks;
+            let (delay, breaks) = self.network.chance(|chance| {
+                // Most pieces are quick, some are not.
+                let slow = chance.below(20) == 0;
+                let delay = chance.millis(if slow { 400 } else { 4 });
+                (delay, breaks > 0 && chance.below(breaks) == 0)
+            });
+            sleep(delay).await;
+            while self.network.is_cut(self.worker, self.way) {
+                sleep(LOOK).await;
+            }
+            if breaks || to.write_all(&piece[..count]).await.is_err() {
+                break;
+            }
+        }
+        drop(to.shutdown().await);
+        self.broken.send_replace(true);
+    }
+}
+
+#[derive(Debug)]
+struct WayOf {
+    network: Network,
+    worker: usize,
+}
+
+impl Dial for WayOf {
+    fn dial<'a>(&'a self, _: &'a str, _: u16) -> Dialled<'a> {
+        Box::pin(self.network.connect(self.worker))
+    }
+}
+
+/// A leader's end of the network.
+#[derive(Debug)]
+pub(super) struct Doors(mpsc::Receiver<DuplexStream>);
+
+impl Accept for Doors {
+    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+        match self.0.recv().await {
+            Some(stream) => Ok(Box::new(stream)),
+            // Another leader listens now; this one hears nobody any more.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics while holding it")
+}
