@@ -8,6 +8,8 @@
 pub mod http;
 mod identity;
 mod seam;
+mod will;
 
 pub use identity::{BadSecret, WorkerSecret};
 pub use seam::{Carried, Link, LinkError};
+pub use will::Will;

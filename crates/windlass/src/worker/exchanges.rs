@@ -264,6 +264,11 @@ impl<'a> Shift<'a> {
     fn heard(&mut self, reply: Reply) {
         (self.heard, self.rests_until) = (Instant::now(), None);
         self.backoff.reset();
+        if let Ok(body) = &reply.body
+            && !body.verdicts.is_empty()
+        {
+            self.worker.executor.judged(&body.verdicts);
+        }
         let actions = self.session.on_reply(reply, self.now());
         // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
         self.lingers_until = (!actions.is_empty()).then(|| Instant::now() + LINGER);

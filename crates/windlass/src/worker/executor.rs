@@ -1,18 +1,22 @@
 //! How an attempt runs.
 
 use std::fmt;
-use std::future::{Future, pending};
+use std::future::{Future, pending, ready};
 use std::pin::Pin;
 
 use tokio::sync::watch;
+use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::Outcome;
-use windlass_core::session::{Deadline, Grant, Stop};
+use windlass_core::session::{Deadline, Grant, Stop, Verdict};
 
 /// An attempt under way; it is over when its outcome is there and nothing of it is left.
 pub type Attempt = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Why an executor can run nothing any more, once it cannot.
 pub type Over = Pin<Box<dyn Future<Output = String> + Send>>;
+
+/// What an executor does before attempts are asked of it.
+pub type Prepared = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What an attempt is told while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,4 +38,12 @@ pub trait Executor: Send + Sync + fmt::Debug {
     fn over(&self) -> Over {
         Box::pin(pending())
     }
+
+    /// Learns which life of which worker the next attempts belong to.
+    fn joined(&self, _worker: WorkerId, _incarnation: Incarnation) -> Prepared {
+        Box::pin(ready(()))
+    }
+
+    /// Learns what the leader has judged. It must not wait.
+    fn judged(&self, _verdicts: &[(Fence, Verdict)]) {}
 }

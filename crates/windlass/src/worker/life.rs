@@ -116,6 +116,11 @@ impl Worker {
         }
         loop {
             let Some(told) = self.join(&mut ends).await? else { return Ok(()) };
+            let Register { worker, incarnation, .. } = self.register;
+            tokio::select! {
+                () = wait_for(&mut ends.kill) => return Ok(()),
+                () = self.executor.joined(worker, incarnation) => {}
+            }
             match Shift::begin(&self, &told).run(&mut ends).await? {
                 Left::Done => return Ok(()),
                 Left::Forgotten { spooled } => {

@@ -17,6 +17,6 @@ pub(crate) mod platform;
 mod state;
 
 pub use clock::Clock;
-pub use executor::{Attempt, Executor, Orders, Over};
+pub use executor::{Attempt, Executor, Orders, Over, Prepared};
 pub use life::{Ends, Worker, WorkerError};
 pub use state::{Membership, State, StateError};

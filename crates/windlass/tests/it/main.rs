@@ -16,3 +16,5 @@ mod run;
 mod station;
 #[cfg(feature = "sqlite")]
 mod tables;
+#[cfg(target_os = "linux")]
+mod worker;

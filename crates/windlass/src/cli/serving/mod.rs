@@ -6,6 +6,7 @@
 mod chronicle;
 mod dev;
 mod ends;
+mod post;
 mod serve;
 mod token;
 mod work;

@@ -1,7 +1,7 @@
 //! `windlass serve`: leads a store, answers its API, and runs steps itself.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
@@ -11,15 +11,15 @@ use windlass_core::time::Span;
 
 use super::chronicle::Chronicle;
 use super::ends::Ends;
+use super::post::{guard, place};
 use crate::cli::error::CliError;
 use crate::cli::{environment, output};
 use crate::controller::api::{Api, Kept, Server, Token, Writers, router};
 use crate::local::{Crew, Office, Station, Stores, cluster_id};
 use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Place, clear};
-use crate::worker::guard::Guard;
-use crate::worker::{State, StateError};
+use crate::worker::State;
+use crate::worker::executors::Builtin;
 
 /// The label of a worker that runs nothing but what is pinned to the leader.
 const PINNED_ONLY: &str = "pinned-only";
@@ -116,8 +116,7 @@ impl Controller {
         let chronicle =
             Chronicle { views: Arc::clone(station.handle().views()), verbose: order.verbose };
         tasks.push(tokio::spawn(chronicle.run(ends)));
-        let state =
-            State::open(&order.store.join("workers/leader")).map_err(|error| no_state(&error))?;
+        let state = State::open(&order.store.join("workers/leader"))?;
         station.work(crew(order, &state, &stores.logs).await?).await?;
         Ok(Self { station, address, advertise, cluster, servers, tasks, _state: state })
     }
@@ -190,37 +189,13 @@ fn api(
 
 /// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
 async fn crew(order: &Serve, state: &State, logs: &Arc<dyn LogStore>) -> Result<Crew, CliError> {
-    state.kill_strays().await.map_err(|error| no_state(&error))?;
+    state.kill_strays().await?;
     let name = environment::host_name();
-    let executor = executor((&order.root, &name), state, Arc::clone(logs)).await?;
+    let place = place(state, &order.root, &name);
+    let executor = Arc::new(Builtin::new(place, guard(state).await?, Arc::clone(logs)));
     let more = (order.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
     let labels = Labels::new(order.labels.iter().chain(more));
     Ok(Crew { name, slots: order.slots, labels, executor })
-}
-
-/// What runs the steps of a worker that lives in a state directory, starts them in a folder and has a name.
-pub(super) async fn executor(
-    (root, name): (&Path, &str),
-    state: &State,
-    logs: Arc<dyn LogStore>,
-) -> Result<Arc<Builtin>, CliError> {
-    let guard = Guard::start().await.map_err(|error| {
-        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
-    })?;
-    state.keep_guard(&guard).map_err(|error| no_state(&error))?;
-    let scratch = state.scratch();
-    clear(&scratch);
-    let place = Place {
-        root: root.to_owned(),
-        scratch,
-        worker: name.to_owned(),
-        environment: environment::all(),
-    };
-    Ok(Arc::new(Builtin::new(place, guard, logs)))
-}
-
-pub(super) fn no_state(error: &StateError) -> CliError {
-    CliError::unreachable(error.to_string())
 }
 
 /// Whoever reaches a controller can run anything on its workers.

@@ -5,20 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
+use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{Home, Register};
 
-use super::ends::Ends;
-use super::serve::{executor, no_signals, no_state};
+use super::ends::Ends as Signals;
+use super::post::{guard, place};
+use super::serve::no_signals;
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::link::http::{
     Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, Tcp,
 };
-use crate::link::{LinkError, WorkerSecret};
+use crate::link::{LinkError, Will, WorkerSecret};
 use crate::local::system_now;
 use crate::shutdown::ShutdownSender;
-use crate::worker::{Clock, Ends as Orders, Membership, State, Worker};
+use crate::worker::executors::Builtin;
+use crate::worker::guard::Guard;
+use crate::worker::{Clock, Ends, Membership, State, Worker};
 
 /// Leases beyond the slots, as for a leader's own worker: a reply's worth.
 const AHEAD: u32 = 512;
@@ -47,15 +51,30 @@ pub(crate) struct Work {
     pub(crate) leader_grace: Option<Duration>,
 }
 
-/// Works until it is told to end.
+/// Works until it is told to end: the first time it finishes what it has, the second time it kills it.
 pub(crate) fn work(order: &Work) -> Result<u8, CliError> {
     crate::cli::reading::runtime()?.block_on(async {
-        let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
+        let mut signals = Signals::listen().map_err(|error| no_signals(&error))?;
         let joined = tokio::select! {
             joined = Joined::new(order) => joined?,
-            () = ends.next() => return Ok(0),
+            () = signals.next() => return Ok(0),
         };
-        joined.work(ends).await
+        let (drain, first) = ShutdownSender::new();
+        let (kill, second) = ShutdownSender::new();
+        let worker = joined.work(Ends { drain: first, kill: Some(second) });
+        tokio::pin!(worker);
+        tokio::select! {
+            done = &mut worker => return done,
+            () = signals.next() => drain.shut_down(),
+        }
+        output::talk(
+            "ending: steps that run here are finished first; once more gives them back now",
+        );
+        tokio::select! {
+            done = &mut worker => return done,
+            () = signals.next() => kill.shut_down(),
+        }
+        worker.await
     })
 }
 
@@ -63,57 +82,47 @@ pub(crate) fn work(order: &Work) -> Result<u8, CliError> {
 struct Joined {
     worker: Worker,
     shipping: Shipping,
+    guard: Guard,
     /// Held as long as the worker lives: nobody else may live there.
     _state: State,
 }
 
 impl Joined {
     async fn new(order: &Work) -> Result<Self, CliError> {
-        let state = State::open(&order.state).map_err(|error| no_state(&error))?;
-        state.kill_strays().await.map_err(|error| no_state(&error))?;
+        let state = State::open(&order.state)?;
+        // Before anything else: what an earlier life left may hold locks.
+        state.kill_strays().await?;
+        // Who this worker is is told to its own cluster only.
         let cluster = find(&link(order, None)).await?;
-        let membership = Arc::new(state.enter(&cluster.id).map_err(|error| no_state(&error))?);
+        let membership = Arc::new(state.enter(&cluster.id)?);
         let link = Arc::new(link(order, Some(membership.secret().clone())));
-        output::talk(&format!(
-            "worker {} joins cluster {} at {}",
-            order.name,
-            cluster.id,
-            link.place()
-        ));
+        let (name, at) = (&order.name, link.place());
+        output::talk(&format!("worker {name} joins cluster {} at {at}", cluster.id));
         let (logs, shipping) = HttpLogs::open(membership.logs(), Arc::clone(&link))
             .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
-        let executor = executor((&order.root, &order.name), &state, Arc::new(logs)).await?;
+        let guard = guard(&state).await?;
+        let place = place(&state, &order.root, name);
+        let register = register(order, &membership)?;
+        let executor = Builtin::new(place, guard.clone(), Arc::new(logs));
         let worker = Worker {
-            register: register(order, &membership)?,
+            executor: Arc::new(executor.with_will(will(order, &membership, register.incarnation))),
+            register,
             capacity: order.slots + AHEAD,
             leases_expire: true,
             clock: Clock::of_machine(),
             leader_grace: order.leader_grace,
             memory: Some(membership),
             link,
-            executor,
         };
-        Ok(Self { worker, shipping, _state: state })
+        Ok(Self { worker, shipping, guard, _state: state })
     }
 
-    async fn work(self, mut ends: Ends) -> Result<u8, CliError> {
+    async fn work(self, ends: Ends) -> Result<u8, CliError> {
         let (shutdown, ships) = ShutdownSender::new();
         let shipping = tokio::spawn(self.shipping.run(ships));
-        let (drain, drains) = ShutdownSender::new();
-        let (kill, kills) = ShutdownSender::new();
-        let orders = async {
-            ends.next().await;
-            output::talk("ending: steps are finished first; once more gives them back now");
-            drain.shut_down();
-            ends.next().await;
-            kill.shut_down();
-            ends.next().await;
-        };
-        let done = tokio::select! {
-            done = self.worker.run(Orders { drain: drains, kill: Some(kills) }) => done,
-            // Whoever says it a third time does not want to wait: its guard ends what is left.
-            () = orders => Ok(()),
-        };
+        let done = self.worker.run(ends).await;
+        // Nothing runs any more, and what ended was told or is kept: the guard has nothing to report.
+        self.guard.end().await;
         shutdown.shut_down();
         drop(shipping.await);
         done.map(|()| 0).map_err(|error| CliError::unreachable(error.to_string()))
@@ -130,12 +139,22 @@ fn register(order: &Work, membership: &Membership) -> Result<Register, CliError>
     Ok(Register {
         worker: membership.worker_id(),
         name: order.name.as_str().into(),
-        incarnation: membership.new_incarnation(system_now()).map_err(|error| no_state(&error))?,
+        incarnation: membership.new_incarnation(system_now())?,
         labels: order.labels.clone(),
         slots: order.slots,
         home: Home::Apart,
         spooled: Vec::new(),
     })
+}
+
+fn will(order: &Work, membership: &Membership, incarnation: Incarnation) -> Will {
+    Will {
+        ways: order.join.iter().map(ToString::to_string).collect(),
+        token: order.token.clone(),
+        secret: membership.secret().to_hex(),
+        worker: membership.worker_id(),
+        incarnation,
+    }
 }
 
 /// Asks which cluster it is, until somebody answers.

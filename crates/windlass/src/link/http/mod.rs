@@ -33,7 +33,7 @@ pub use client::{Answered, CallError, Client, Credentials};
 pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket};
 pub use follow::{BadPlace, Place, may_follow};
 pub use logs::{HttpLogs, Shipping};
-pub use testament::{Will, report_ended};
+pub use testament::report_ended;
 pub use wire::{
     Cluster, ClusterId, EndedReport, LEADER_HEADER, LogChunk, LogsTaken, PROTOCOL, PROTOCOL_HEADER,
     Problem, WORKER_HEADER,

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
-use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::id::Fence;
 
 use super::client::{CallError, Client, Credentials};
 use super::dial::Tcp;
 use super::follow::Place;
 use super::wire::EndedReport;
-use crate::link::WorkerSecret;
+use crate::link::{Will, WorkerSecret};
 
 /// How long a report is tried for: by then the leases have ended by themselves.
 const TRIED_FOR: Duration = Duration::from_mins(1);
@@ -21,27 +20,6 @@ const WITHIN: Duration = Duration::from_secs(5);
 
 /// The pause between two rounds of tries.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// What a guard needs to report the end of its worker.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Will {
-    /// Where leaders are.
-    pub ways: Vec<String>,
-    /// The cluster's token.
-    pub token: Option<String>,
-    /// The worker's secret.
-    pub secret: String,
-    /// The worker.
-    pub worker: WorkerId,
-    /// Its life.
-    pub incarnation: Incarnation,
-}
-
-impl std::fmt::Debug for Will {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Will(of {} {} to {:?})", self.worker, self.incarnation, self.ways)
-    }
-}
 
 /// Tells the leader that a worker's life is over and nothing of it is left. Returns when a leader has heard it, or when
 /// it is too late to matter.

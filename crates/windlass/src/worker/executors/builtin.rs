@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use windlass_core::expand::{Action, Work};
+use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
-use windlass_core::session::Grant;
+use windlass_core::session::{Grant, Verdict};
 
 use super::prepare::{Identity, Prepared};
 use super::process::Process;
 use super::record::Record;
+use crate::link::Will;
 use crate::logs::{LogId, LogStore};
-use crate::worker::executor::{Attempt, Executor, Orders, Over};
+use crate::worker::executor::{self, Attempt, Executor, Orders, Over};
 use crate::worker::guard::Guard;
 use crate::worker::masks::Masks;
 
@@ -38,12 +40,20 @@ pub struct Builtin {
     place: Arc<Place>,
     guard: Guard,
     logs: Arc<dyn LogStore>,
+    /// What the guard is to tell if this process dies.
+    will: Option<Arc<Will>>,
 }
 
 impl Builtin {
     /// Runs steps at a place, with their output going to the logs.
     pub fn new(place: Place, guard: Guard, logs: Arc<dyn LogStore>) -> Self {
-        Self { place: Arc::new(place), guard, logs }
+        Self { place: Arc::new(place), guard, logs, will: None }
+    }
+
+    /// Has the guard report the end of this process by this will, whose worker and life are those that join.
+    #[must_use]
+    pub fn with_will(self, will: Will) -> Self {
+        Self { will: Some(Arc::new(will)), ..self }
     }
 
     async fn run(self, grant: Grant, orders: watch::Receiver<Orders>) -> Outcome {
@@ -87,6 +97,21 @@ impl Executor for Builtin {
             guard.over().await;
             "the process that starts steps was killed, and its steps with it".to_owned()
         })
+    }
+
+    fn joined(&self, worker: WorkerId, incarnation: Incarnation) -> executor::Prepared {
+        let (guard, will) = (self.guard.clone(), self.will.clone());
+        Box::pin(async move {
+            if let Some(will) = will {
+                guard.leave_will(Will { worker, incarnation, ..Will::clone(&will) }).await;
+            }
+        })
+    }
+
+    fn judged(&self, verdicts: &[(Fence, Verdict)]) {
+        if self.will.is_some() {
+            self.guard.settle(verdicts.iter().map(|(fence, _)| *fence));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -14,6 +14,7 @@ use windlass_core::time::Span;
 
 use super::link::{Link, State};
 use super::message::{Exit, Order, Request};
+use crate::link::Will;
 use crate::worker::platform;
 
 /// Orders on their way to the socket. Whoever has one more waits.
@@ -52,6 +53,8 @@ pub struct Guard {
     over: watch::Receiver<bool>,
     pid: u32,
     mark: Arc<str>,
+    /// What the leader has judged and the guard was not told yet.
+    settled: Arc<Mutex<Vec<Fence>>>,
 }
 
 /// What a handle passes to the link.
@@ -75,7 +78,7 @@ impl Guard {
         let link = Link::start(program, receiver, over_sender).await?;
         let (pid, mark) = (link.guard_pid(), link.mark().into());
         tokio::spawn(link.run());
-        Ok(Self { orders, over, pid, mark })
+        Ok(Self { orders, over, pid, mark, settled: Arc::default() })
     }
 
     /// Starts a step. That it could not be started is its [`Exit`].
@@ -94,6 +97,23 @@ impl Guard {
         let sent = self.orders.send(Command::Spawn(order, spawn.output, sender)).await;
         sent.map_err(|_| GuardLost)?;
         Ok(Guarded { fence, orders: self.orders.clone(), state })
+    }
+
+    /// Says what to tell, and whom, if this process dies: before the first step of a life, and again when it changes.
+    pub async fn leave_will(&self, will: Will) {
+        // An error means that the guard is dead, and says nothing to anybody.
+        drop(self.orders.send(Command::Tell(Request::Will(will))).await);
+    }
+
+    /// Says that the leader has judged the outcomes of these steps. It never waits: what there is no room for goes with
+    /// what follows.
+    pub fn settle(&self, fences: impl IntoIterator<Item = Fence>) {
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        settled.extend(fences);
+        let command = Command::Tell(Request::Settled(settled.clone()));
+        if self.orders.try_send(command).is_ok() {
+            settled.clear();
+        }
     }
 
     /// The number of its process.

@@ -10,6 +10,8 @@ use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::Span;
 
+use crate::link::Will;
+
 /// What a worker tells its guard.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Request {
@@ -19,6 +21,10 @@ pub(super) enum Request {
     Stop { fence: Fence, how: StopHow, grace: Span },
     /// When it is to end if nothing else is said.
     Deadline { fence: Fence, at: Option<Deadline> },
+    /// What to tell, and whom, if the worker dies.
+    Will(Will),
+    /// The leader has judged the outcomes of these.
+    Settled(Vec<Fence>),
     /// The worker has nothing more to run.
     Bye,
 }

@@ -1,7 +1,7 @@
 //! The guard: one small process per worker that starts every step, and outlives the worker to end them.
 //!
 //! ```text
-//!   worker ──── spawn, stop, deadline, bye ───▶ guard ──┬─ step, in a process group of its own
+//!   worker ── spawn, stop, deadline, will, bye ▶ guard ──┬─ step, in a process group of its own
 //!          ◀─── spawned, exited, gone ─────────         └─ orphans of steps, adopted
 //! ```
 //!
@@ -13,6 +13,8 @@
 //!   process has ended.
 //! - When the worker dies in whatever way, its end of the socket closes: everything is killed, by force and at once, and
 //!   the guard ends when nothing is left.
+//! - If the worker left a will and did not say goodbye, the guard then tells the leader, so that what the worker held can
+//!   pass on at once: nothing of it is left. It names what was started and not judged.
 //! - A deadline holds while the worker is dead, stopped or too busy to act, and counts suspension.
 //! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. What they mean is
 //!   for the worker to decide, and so is a signal that was sent to the guard itself. Steps have no controlling terminal.
@@ -43,6 +45,8 @@ mod process;
 mod program;
 #[cfg(unix)]
 mod stray;
+#[cfg(unix)]
+mod testament;
 #[cfg(not(unix))]
 mod unsupported;
 

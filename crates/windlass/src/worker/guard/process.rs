@@ -17,6 +17,7 @@ use super::charge::{Charge, Told};
 use super::frame::{Inbox, Outbox, Read};
 use super::message::{Event, Order, Request};
 use super::program::{self, Mark};
+use super::testament::Testament;
 use crate::worker::platform::{self, Alarm, Children, TICK};
 
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
@@ -34,8 +35,10 @@ const ROUNDS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     GoesOn,
-    /// The worker said goodbye, or is gone.
-    Over,
+    /// The worker said goodbye.
+    Bye,
+    /// The worker is gone without a word.
+    Orphaned,
 }
 
 /// What a wait ended with: whether the socket can be read, and whether a process may have ended.
@@ -63,6 +66,7 @@ pub(super) struct Process {
     alarm: Alarm,
     mark: Mark,
     serial: u64,
+    testament: Testament,
 }
 
 impl Process {
@@ -86,6 +90,7 @@ impl Process {
             alarm: Alarm::new()?,
             mark: Mark::of_this_guard(),
             serial: 0,
+            testament: Testament::default(),
         })
     }
 
@@ -93,10 +98,14 @@ impl Process {
     pub(super) fn run(mut self) -> io::Result<()> {
         self.tell(&Event::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)?;
         let served = self.serve();
-        self.end().and(served)
+        self.end()?;
+        if served? == Life::Orphaned {
+            self.testament.execute();
+        }
+        Ok(())
     }
 
-    fn serve(&mut self) -> io::Result<()> {
+    fn serve(&mut self) -> io::Result<Life> {
         loop {
             let (told, ended) = self.wait()?;
             let now = platform::boottime();
@@ -106,8 +115,10 @@ impl Process {
             // Before orders are obeyed: a spawn takes its time, and the worker can use it.
             self.write(now);
             self.bury();
-            if told && self.read()? == Life::Over || self.obey(now)? == Life::Over {
-                return Ok(());
+            let life = if told { self.read()? } else { Life::GoesOn };
+            let life = if life == Life::GoesOn { self.obey(now)? } else { life };
+            if life != Life::GoesOn {
+                return Ok(life);
             }
             self.charges.iter_mut().for_each(|charge| charge.enforce(now));
             if self.charges.iter().any(|charge| charge.told > Told::Nothing) {
@@ -216,7 +227,7 @@ impl Process {
     fn read(&mut self) -> io::Result<Life> {
         match self.inbox.read(self.socket.as_fd()) {
             Ok(Read::Some) => Ok(Life::GoesOn),
-            Ok(Read::End) => Ok(Life::Over),
+            Ok(Read::End) => Ok(Life::Orphaned),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Life::GoesOn),
             Err(error) => Err(error),
         }
@@ -237,7 +248,9 @@ impl Process {
                 Request::Deadline { fence, at } => {
                     self.with(fence, |charge| charge.set_deadline(at));
                 }
-                Request::Bye => return Ok(Life::Over),
+                Request::Will(will) => self.testament.leave(will),
+                Request::Settled(fences) => self.testament.settled(&fences),
+                Request::Bye => return Ok(Life::Bye),
             }
         }
         Ok(Life::GoesOn)
@@ -254,6 +267,7 @@ impl Process {
             Err(why) => self.tell(&Event::NotSpawned { fence, why }, now),
             Ok(pid) => {
                 self.serial += 1;
+                self.testament.started(fence);
                 let mut charge = Charge::new(fence, self.serial, pid, grace);
                 charge.set_deadline(deadline);
                 self.charges.push(charge);
@@ -290,7 +304,7 @@ impl Process {
     ///
     /// At once and by force: whoever waits for a lock of these steps waits for their end, and nobody is left who would
     /// read what they have to say.
-    fn end(mut self) -> io::Result<()> {
+    fn end(&mut self) -> io::Result<()> {
         for charge in &self.charges {
             // It fails if the group is gone.
             let _ = kill_process_group(charge.leader, Signal::KILL);
@@ -310,9 +324,9 @@ impl Process {
             while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         }
         while self.charges.iter().any(|charge| platform::group_left(charge.leader)) {
-            poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }))?;
+            // An error is a signal, which changes nothing.
+            let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));
         }
-        // Here, where nothing is left, a guard on a network link will report the end of this life of the worker.
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use crate::worker::guard::{Guard, kill_marked};
 pub enum StateError {
     /// Another process lives there.
     #[error(
-        "{} is in use by {}: stop it, or give this worker a state directory of its own",
+        "{} is in use by {}: stop it, or give this worker another state directory",
         folder.display(),
         pid.map_or("another process".to_owned(), |pid| format!("process {pid}"))
     )]
