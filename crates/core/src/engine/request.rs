@@ -163,9 +163,13 @@ pub enum Warning {
         effective: u32,
     },
     /// No worker known now could run some of its steps.
-    #[error("no worker could run steps that require {placement}")]
+    #[error("no worker {lacking} (step {step} requires {placement})")]
     NoWorkerYet {
-        /// What they require.
+        /// What no worker has or is, as little as it is.
+        lacking: String,
+        /// The first of the steps.
+        step: Box<str>,
+        /// All that they require.
         placement: String,
     },
 }

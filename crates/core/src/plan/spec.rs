@@ -172,22 +172,27 @@ impl Placement {
 
     /// Why the worker may not run it, as one phrase; `None` if it may.
     pub fn refusal(&self, worker: WorkerFacts<'_>) -> Option<String> {
-        let named = |list: &[Box<str>]| list.iter().any(|name| &**name == worker.name);
-        if self.pin == Pin::Leader && !worker.leads {
-            return Some("is not the leader's own worker".to_owned());
-        }
-        if self.pin != Pin::Leader && worker.labels.has(Labels::PINNED_ONLY) {
-            return Some("runs only steps that are pinned to the leader".to_owned());
-        }
-        if !self.allow.is_empty() && !named(&self.allow) {
-            return Some("is not among the allowed nodes".to_owned());
-        }
-        if named(&self.deny) {
-            return Some("is among the denied nodes".to_owned());
+        if let Some(barred) = self.barred(worker) {
+            return Some(barred.to_owned());
         }
         let unmet: Vec<String> =
             self.requirement.unmet(worker.labels).map(ToString::to_string).collect();
         (!unmet.is_empty()).then(|| format!("lacks {}", unmet.join(", ")))
+    }
+
+    /// Why the worker may not run it, whatever labels it had.
+    pub fn barred(&self, worker: WorkerFacts<'_>) -> Option<&'static str> {
+        let named = |list: &[Box<str>]| list.iter().any(|name| &**name == worker.name);
+        if self.pin == Pin::Leader && !worker.leads {
+            return Some("is not the leader's own worker");
+        }
+        if self.pin != Pin::Leader && worker.labels.has(Labels::PINNED_ONLY) {
+            return Some("runs only steps that are pinned to the leader");
+        }
+        if !self.allow.is_empty() && !named(&self.allow) {
+            return Some("is not among the allowed nodes");
+        }
+        named(&self.deny).then_some("is among the denied nodes")
     }
 }
 

@@ -3,6 +3,7 @@
 use windlass_core::engine::{Event, Settled, Warning, Why};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{Pin, Placement, StepSpec};
+use windlass_core::requirement::Requirement;
 use windlass_core::time::Span;
 
 use crate::crew::{Crew, TTL};
@@ -13,6 +14,10 @@ fn placed(placement: Placement) -> StepSpec {
 
 fn pinned() -> StepSpec {
     placed(Placement { pin: Pin::Leader, ..Placement::default() })
+}
+
+fn told(warnings: &[Warning]) -> Vec<String> {
+    warnings.iter().map(ToString::to_string).collect()
 }
 
 /// The reason of a step that nobody can run, in one line.
@@ -55,7 +60,7 @@ fn a_step_that_nobody_can_run_waits_names_the_label_and_fails_in_the_end() {
         plan.step("sign", StepSpec::requiring(["windows"]), []);
         plan.plain("upload", ["sign"]);
     });
-    assert_eq!(warnings, [Warning::NoWorkerYet { placement: "windows".to_owned() }]);
+    assert_eq!(told(&warnings), ["no worker has `windows` (step sign requires windows)"]);
     crew.pass(Span::mins(5).less(Span::millis(1)));
     assert_eq!(crew.status("sign"), StepStatus::Ready);
     assert_eq!(no_worker(crew.why("sign")), "windows: alpha lacks windows");
@@ -71,6 +76,40 @@ fn a_step_that_nobody_can_run_waits_names_the_label_and_fails_in_the_end() {
       sign failed
       upload blocked because of sign
     ");
+}
+
+#[test]
+fn the_sender_is_told_the_least_that_is_missing() {
+    let clause = |text: &str| Requirement::parse(text).expect("a requirement");
+    let demand = |texts: &[&str]| {
+        let requirement = Requirement(texts.iter().map(|text| clause(text)).collect());
+        placed(Placement { requirement, ..Placement::default() })
+    };
+    let mut crew = Crew::new();
+    let warned = |crew: &mut Crew, name: &str, spec: StepSpec| {
+        told(&crew.submit(name, |plan| plan.matrix("train", ["1", "2"], |_| spec.clone())))
+    };
+    assert_eq!(
+        warned(&mut crew, "nobody", demand(&["gpu"])),
+        ["no worker is online (step train[1] requires gpu)"]
+    );
+    crew.join("alpha", 1, ["linux", "cpu=8"]);
+    crew.join("beta", 1, ["arm", "cpu=2"]);
+    assert_eq!(
+        warned(&mut crew, "label", demand(&["gpu | tpu", "cpu>=4"])),
+        ["no worker has `gpu | tpu` (step train[1] requires gpu | tpu, cpu>=4)"]
+    );
+    assert_eq!(
+        warned(&mut crew, "none-of-both", demand(&["arm", "not slow", "cpu>=4"])),
+        ["no worker has all of it at once: alpha, which comes nearest, lacks arm \
+          (step train[1] requires arm, not slow, cpu>=4)"]
+    );
+    let elsewhere = placed(Placement { allow: vec!["delta".into()], ..Placement::default() });
+    assert_eq!(
+        warned(&mut crew, "node", elsewhere),
+        ["no worker may run it (step train[1] requires one of delta)"]
+    );
+    assert_eq!(warned(&mut crew, "plain", demand(&["linux"])), [""; 0]);
 }
 
 #[test]
