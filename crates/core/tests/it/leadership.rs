@@ -2,8 +2,8 @@
 
 use windlass_core::engine::{Answer, Denial, Request};
 use windlass_core::id::Term;
-use windlass_core::outcome::{RunStatus, StepStatus};
-use windlass_core::plan::StepSpec;
+use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
+use windlass_core::plan::{Placement, Retry, StepSpec};
 use windlass_core::time::Span;
 
 use crate::crew::{Crew, TTL};
@@ -156,4 +156,71 @@ fn a_takeover_in_the_middle_of_a_cascade_finishes_it() {
     crew.pass(Span::secs(1));
     assert_eq!(crew.status("link99"), StepStatus::Blocked);
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}
+
+/// Both workers have spoken to the new leader.
+fn take_over(crew: &mut Crew) {
+    crew.take_over();
+    crew.exchange("alpha");
+    crew.exchange("beta");
+}
+
+#[test]
+fn a_step_that_failed_on_one_worker_is_tried_on_another_under_a_new_leader_too() {
+    let mut crew = Crew::new().worker("alpha", 2, []).worker("beta", 1, []);
+    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    crew.submit("ship", |plan| {
+        plan.step("test", StepSpec { retry, per_worker: Some(1), ..StepSpec::default() }, []);
+        plan.plain("long", []);
+    });
+    assert_eq!(
+        (crew.running("alpha"), crew.running("beta")),
+        (vec!["test".into()], vec!["long".into()])
+    );
+    crew.finish("alpha", "test", Outcome::exit(1));
+    take_over(&mut crew);
+    crew.pass(Span::secs(30));
+    assert_eq!(crew.status("test"), StepStatus::Ready, "alpha has room, and is avoided");
+    crew.succeed(["long"]);
+    assert_eq!(crew.running("beta"), ["test"]);
+}
+
+#[test]
+fn a_limit_per_worker_counts_what_a_former_leader_handed_out() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []);
+    let gentle = |_: &str| StepSpec { per_worker: Some(1), ..StepSpec::default() };
+    crew.submit("ship", |plan| plan.matrix("load", ["1", "2", "3"], gentle));
+    take_over(&mut crew);
+    crew.pass(Span::secs(10));
+    let (alpha, beta) = (crew.running("alpha"), crew.running("beta"));
+    assert_eq!((alpha, beta), (vec!["load[1]".into()], vec!["load[2]".into()]));
+    crew.succeed(["load[2]"]);
+    assert_eq!(crew.running("beta"), ["load[3]"]);
+}
+
+#[test]
+fn nodes_are_allowed_and_denied_under_a_new_leader_too() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []);
+    let only = |allow: &[&str], deny: &[&str]| {
+        let names = |list: &[&str]| list.iter().map(|name| (*name).into()).collect();
+        let placement =
+            Placement { allow: names(allow), deny: names(deny), ..Placement::default() };
+        StepSpec { placement, ..StepSpec::default() }
+    };
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+        plan.step("allowed", only(&["beta"], &[]), ["build"]);
+        plan.step("denied", only(&[], &["beta"]), ["build"]);
+        plan.step("nobody", only(&["gamma"], &[]), []);
+    });
+    take_over(&mut crew);
+    crew.succeed(["build"]);
+    crew.pass(Span::secs(10));
+    assert_eq!(
+        (crew.running("alpha"), crew.running("beta")),
+        (vec!["denied".into()], vec!["allowed".into()])
+    );
+    assert_eq!(crew.status("nobody"), StepStatus::Ready);
+    crew.join("gamma", 1, []);
+    assert_eq!(crew.running("gamma"), ["nobody"]);
 }
