@@ -53,6 +53,8 @@ pub enum Bug {
     TakenBackWhileStarting,
     /// A repeated grant starts its step again.
     RepeatedGrantRunsAgain,
+    /// What a step prefers is not asked for.
+    PreferenceIgnored,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -61,7 +63,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -85,6 +87,7 @@ impl Bug {
         Self::DeposedWorkerKeepsLock,
         Self::TakenBackWhileStarting,
         Self::RepeatedGrantRunsAgain,
+        Self::PreferenceIgnored,
     ];
 }
 

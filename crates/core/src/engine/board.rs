@@ -27,6 +27,9 @@ pub(super) struct Board {
     pub(super) lock_ids: BTreeMap<Box<str>, u32>,
     /// Whether a lane has opened, or may have, since parked workers were last looked at.
     pub(super) stirred: bool,
+    /// Workers online that suit a class, where its steps prefer something. Counted anew when a snapshot is read.
+    #[serde(skip)]
+    pub(super) suitors: BTreeMap<u32, u32>,
     #[serde(skip)]
     pub(super) bugs: Bugs,
 }
@@ -92,6 +95,7 @@ impl Board {
         }
         let gone = self.classes.remove(class);
         self.class_ids.remove(&gone.placement);
+        self.suitors.remove(&class);
         Some(class)
     }
 

@@ -67,6 +67,10 @@ pub(super) const LOOK_AGAIN: Span = Span::secs(60);
 /// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
 pub(super) const ELSEWHERE_PATIENCE: Span = Span::secs(60);
 
+/// A step may run on a worker that does not suit it after waiting this long for one that does. Long enough for a suiting
+/// worker's running step of a second or so to end, short beside what a better machine is preferred for.
+pub const PREFERS_PATIENCE: Span = Span::secs(2);
+
 /// Hand-outs of an attempt that are free of charge because nobody heard that they had arrived; from then on they count,
 /// so that a step that ends its worker at once is bounded too.
 pub const UNHEARD_MAX: u16 = 8;

@@ -169,9 +169,9 @@ impl Engine {
         let lane = own.unwrap_or(run.lanes[spec_ix as usize]);
         let place = self.place(run_ix, step, lane);
         self.board.remove(lane, place, step, self.now);
-        if let (true, Some((_, head))) =
-            (self.board.lanes[lane].locks.is_some(), self.board.lanes[lane].head())
-        {
+        let it = &self.board.lanes[lane];
+        let watched = it.locks.is_some() || self.opens_to_all(it).is_some();
+        if let Some((_, head)) = it.head().filter(|_| watched) {
             self.watch_lane(lane, head.since);
         }
         lane
@@ -254,7 +254,8 @@ impl Engine {
             (class.workers == 0).then(|| since.max(class.empty_since) + lane.key.wait_for_worker);
         let lock = lane.locks.is_some().then(|| since + lane.key.wait_for_lock);
         let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
-        let Some(at) = [worker, lock, claim].into_iter().flatten().min() else { return };
+        let opens = self.opens_to_all(lane).filter(|at| *at > self.now);
+        let Some(at) = [worker, lock, claim, opens].into_iter().flatten().min() else { return };
         // A wait that is over without consequence (its locks are free, its workers busy) is looked at now and then.
         let at = if at > self.now { at } else { self.now + LOOK_AGAIN };
         if lane.timer.is_none_or(|set| at < set) {

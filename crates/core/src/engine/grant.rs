@@ -154,6 +154,9 @@ impl Engine {
         {
             return false;
         }
+        if !self.lane_prefers(worker, lane) {
+            return false;
+        }
         if lane.key.avoid != Some(worker) {
             return true;
         }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `decide` | which rule answers a request; what is done after every request |
 //! | `submit`, `cancel`, `register`, `exchange`, `sweep` | one request each |
-//! | `grant`, `give_back` | which step goes to which worker; which lease is asked back |
+//! | `grant`, `prefer`, `give_back` | which step goes to which worker; which lease is asked back |
 //! | `ending` | what follows when a lease ends: done, retry or another hand-out |
 //! | `settle` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
@@ -36,6 +36,7 @@ mod invariants;
 mod lane;
 mod lease;
 mod lock;
+mod prefer;
 mod queue;
 mod register;
 mod report;
@@ -54,7 +55,7 @@ mod why;
 mod worker;
 
 pub use apply::ApplyError;
-pub use config::{Config, SLOTS_MAX, UNHEARD_MAX};
+pub use config::{Config, PREFERS_PATIENCE, SLOTS_MAX, UNHEARD_MAX};
 pub use event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };

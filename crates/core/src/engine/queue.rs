@@ -14,6 +14,8 @@ use crate::time::Time;
 pub struct ClassReport {
     /// What they demand of a worker, in words.
     pub requires: String,
+    /// What they prefer.
+    pub prefers: Vec<String>,
     /// How many there are.
     pub ready: usize,
     /// How many of them wait for locks, too.
@@ -39,7 +41,9 @@ impl Engine {
         let count = |class: &u32| free.get(class).copied().unwrap_or_default();
         let mut queue: Vec<ClassReport> =
             classes.filter_map(|class| self.class_report(class, count(&class))).collect();
-        queue.sort_by(|a, b| (a.oldest, &a.requires).cmp(&(b.oldest, &b.requires)));
+        queue.sort_by(|a, b| {
+            (a.oldest, &a.requires, &a.prefers).cmp(&(b.oldest, &b.requires, &b.prefers))
+        });
         queue
     }
 
@@ -51,6 +55,7 @@ impl Engine {
         let oldest = lanes.clone().flat_map(|(_, lane)| lane.fronts());
         Some(ClassReport {
             requires: describe(&it.placement),
+            prefers: it.placement.requirement.preferences().map(ToString::to_string).collect(),
             oldest: oldest.map(|(_, queued)| queued.since).min()?,
             ready: count(lanes.map(|(_, lane)| lane)),
             locked: count(locked.map(|(_, lane)| lane)),

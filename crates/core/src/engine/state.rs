@@ -143,6 +143,7 @@ impl Engine {
     pub fn with_config(mut self, config: Config) -> Self {
         self.config = config;
         self.board.bugs = config.bugs;
+        self.count_suitors();
         self
     }
 
@@ -279,6 +280,7 @@ impl Engine {
         if serves && self.board.classes[class].placement.accepts(it.facts(self.own)) {
             self.board.classes[class].workers += 1;
             self.workers[worker].classes.push(class);
+            self.count_suitor(worker, class, 1);
             if self.board.classes[class].workers == 1 {
                 self.claims_changed(class);
             }
@@ -296,6 +298,7 @@ impl Engine {
     pub(super) fn delist(&mut self, worker: u32) {
         for class in std::mem::take(&mut self.workers[worker].classes) {
             self.board.classes[class].workers -= 1;
+            self.count_suitor(worker, class, -1);
             if self.board.classes[class].workers == 0 {
                 self.board.classes[class].empty_since = self.now;
                 self.watch_class(class);

@@ -194,6 +194,7 @@ impl Engine {
             return;
         }
         self.board.lanes[lane].timer = None;
+        self.board.stirred |= self.opens_to_all(&self.board.lanes[lane]).is_some();
         self.board.head_changed(lane, self.now);
         while let Some((place, queued, settled)) = self.first_overdue(lane) {
             if self.is_full(out) {

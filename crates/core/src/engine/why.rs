@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::config::PREFERS_PATIENCE;
 use super::event::CancelReason;
+use super::lane::Lane;
 use super::report::LockHolder;
 use super::state::Engine;
+use super::worker::{Worker, WorkerStatus};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::outcome::StepStatus;
 use crate::plan::{Pin, Placement};
@@ -145,7 +148,7 @@ impl Engine {
             return Why::NoWorker {
                 placement: describe(&class.placement),
                 fails_at: since + lane.key.wait_for_worker,
-                workers: self.eliminations(&class.placement),
+                workers: self.eliminations(lane),
             };
         }
         let waiting = self.lock_waits(lane_ix);
@@ -156,7 +159,7 @@ impl Engine {
         let ahead = lane
             .iter()
             .take_while(|(at, queued)| *at < place || (*at == place && queued.step != step));
-        Why::Queue { ahead: ahead.count(), workers: self.eliminations(&class.placement) }
+        Why::Queue { ahead: ahead.count(), workers: self.eliminations(lane) }
     }
 
     fn lock_waits(&self, lane: u32) -> Vec<LockWait> {
@@ -173,21 +176,31 @@ impl Engine {
         busy.map(wait).collect()
     }
 
-    fn eliminations(&self, placement: &Placement) -> Vec<Elimination> {
-        let workers = self.workers.iter().map(|(_, worker)| worker);
-        let eliminate = |worker: &super::worker::Worker| {
-            let reason = if worker.status != super::worker::WorkerStatus::Online {
-                format!("is {}", worker.status)
-            } else if let Some(refusal) = placement.refusal(worker.facts(self.own)) {
-                refusal
-            } else if worker.has_free_slot() {
-                "has a free slot and has not asked since".to_owned()
-            } else {
-                format!("holds {} leases in {} slots", worker.open(), worker.slots)
-            };
-            Elimination { worker: worker.name.clone(), reason }
+    fn eliminations(&self, lane: &Lane) -> Vec<Elimination> {
+        let workers = self.workers.iter();
+        let eliminate = |(at, worker): (u32, &Worker)| Elimination {
+            worker: worker.name.clone(),
+            reason: self.elimination(at, worker, lane),
         };
         workers.map(eliminate).collect()
+    }
+
+    fn elimination(&self, at: u32, worker: &Worker, lane: &Lane) -> String {
+        let class = lane.key.class;
+        let placement = &self.board.classes[class].placement;
+        if worker.status != WorkerStatus::Online {
+            format!("is {}", worker.status)
+        } else if let Some(refusal) = placement.refusal(worker.facts(self.own)) {
+            refusal
+        } else if let Some(lacks) =
+            self.unsuited(at, class).filter(|_| !self.lane_prefers(at, lane))
+        {
+            format!("lacks {lacks}, which is preferred for {PREFERS_PATIENCE}")
+        } else if worker.has_free_slot() {
+            "has a free slot and has not asked since".to_owned()
+        } else {
+            format!("holds {} leases in {} slots", worker.open(), worker.slots)
+        }
     }
 }
 
@@ -197,7 +210,7 @@ pub(super) fn describe(placement: &Placement) -> String {
     if placement.pin == Pin::Leader {
         parts.push("the leader's own worker".to_owned());
     }
-    if !placement.requirement.0.is_empty() {
+    if placement.requirement.demands().next().is_some() {
         parts.push(placement.requirement.to_string());
     }
     if !placement.allow.is_empty() {

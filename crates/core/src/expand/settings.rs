@@ -60,12 +60,18 @@ pub(super) fn route(spec: &mut StepSpec, labels: impl IntoIterator<Item = String
 }
 
 fn placement(known: &mut Known<'_>, step: &Step, defaults: &Settings) -> Placement {
-    let requires = step.settings.requires.as_ref().or(defaults.requires.as_ref());
-    let clauses = requires.into_iter().flatten().filter_map(|clause| {
-        let shape = ("requires", Shape::Requirement);
-        known.setting(Some(clause), shape, |text| Requirement::parse(text).ok())
-    });
-    let requirement = Requirement(clauses.collect());
+    let own = &step.settings;
+    let requires = own.requires.as_ref().or(defaults.requires.as_ref());
+    let prefers = own.prefers.as_ref().or(defaults.prefers.as_ref());
+    let mut clauses = |written: Option<&Vec<Setting<Clause>>>, key| -> Vec<Clause> {
+        let read = |text: &str| Requirement::parse(text).ok();
+        let shape = (key, Shape::Requirement);
+        let written = written.into_iter().flatten();
+        written.filter_map(|clause| known.setting(Some(clause), shape, read)).collect()
+    };
+    let demands = Requirement(clauses(requires, "requires"));
+    let requirement =
+        clauses(prefers, "prefers").into_iter().fold(demands, Requirement::preferring);
     let none = Nodes::default();
     let nodes = step.settings.nodes.as_ref().or(defaults.nodes.as_ref()).unwrap_or(&none);
     let mut names = |texts: &[Text]| -> Vec<Box<str>> {

@@ -72,7 +72,8 @@ fn engine_reads<'a>(step: &'a Step, defaults: &'a Settings) -> Vec<&'a ReadPath>
         }
         reads.extend(settings.priority.iter().flat_map(Setting::reads));
         reads.extend(settings.retry.iter().flat_map(Retry::reads));
-        reads.extend(settings.requires.iter().flatten().flat_map(Setting::reads));
+        let clauses = settings.requires.iter().chain(&settings.prefers).flatten();
+        reads.extend(clauses.flat_map(Setting::reads));
         let nodes = settings.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
         reads.extend(nodes.flat_map(|text| &text.reads));
     }

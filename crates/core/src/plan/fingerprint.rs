@@ -1,11 +1,12 @@
 //! A hash of a plan that means the same for ever.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
 use super::plan_type::Plan;
 use super::spec::{Condition, LockOrder, OnFailure, OnLostContact, Pin, RetryOn, StepSpec, When};
+use crate::requirement::Requirement;
 
 /// BLAKE3 of a plan's canonical form.
 ///
@@ -77,7 +78,7 @@ impl Canon {
     }
 
     fn spec(&mut self, spec: &StepSpec) {
-        self.text(&spec.placement.requirement.to_string());
+        self.requirement(&spec.placement.requirement);
         self.number(match spec.placement.pin {
             Pin::Anywhere => 0,
             Pin::Leader => 1,
@@ -95,6 +96,15 @@ impl Canon {
         }
         self.retry(spec);
         self.rest(spec);
+    }
+
+    /// A `;` is in no demand, so that what is preferred cannot be taken for one.
+    fn requirement(&mut self, requirement: &Requirement) {
+        let mut text = requirement.to_string();
+        for clause in requirement.preferences() {
+            let _ = write!(text, ";{clause}");
+        }
+        self.text(&text);
     }
 
     fn retry(&mut self, spec: &StepSpec) {

@@ -257,6 +257,13 @@ impl StepSpec {
         Self { placement, ..Self::default() }
     }
 
+    /// A step that had better run on a worker with all these labels, otherwise ordinary.
+    pub fn preferring<const N: usize>(labels: [&str; N]) -> Self {
+        let Requirement(wished) = Requirement::all(labels);
+        let requirement = wished.into_iter().fold(Requirement::default(), Requirement::preferring);
+        Self { placement: Placement { requirement, ..Placement::default() }, ..Self::default() }
+    }
+
     /// A step that holds all these locks, otherwise ordinary.
     pub fn locking<const N: usize>(names: [&str; N]) -> Self {
         Self { locks: names.iter().map(|name| LockUse::fifo(name)).collect(), ..Self::default() }
@@ -268,9 +275,10 @@ impl StepSpec {
     }
 
     /// Whether it may be handed out before a slot is free for it. Not if something waits for it to end (a lock, a
-    /// per-worker limit), if only one worker can have it, or if it must not be handed out in vain.
+    /// per-worker limit), if only one worker can have it or some suit it better, or if it must not be handed out in vain.
     pub fn may_lease_ahead(&self) -> bool {
         self.locks.is_empty()
+            && self.placement.requirement.preferences().next().is_none()
             && self.placement.pin == Pin::Anywhere
             && self.per_worker.is_none()
             && self.retry.lost > 0

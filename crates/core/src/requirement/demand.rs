@@ -51,6 +51,8 @@ pub enum Atom {
     Lacks(Box<str>),
     /// The worker's fact of this name compares so to the number; a worker without the fact does not match.
     Number(Box<str>, Compare, u64),
+    /// The worker had better satisfy this; any worker matches.
+    Preferred(Clause),
 }
 
 impl Atom {
@@ -77,6 +79,7 @@ impl Atom {
                     Compare::Greater => n > *bound,
                 })
             }
+            Self::Preferred(_) => true,
         }
     }
 }
@@ -89,6 +92,7 @@ impl fmt::Display for Atom {
             Self::Number(key, compare, n) => {
                 write!(f, "{key}{}{}", compare.sign(), show(key, *n))
             }
+            Self::Preferred(clause) => write!(f, "preferably {clause}"),
         }
     }
 }
@@ -102,6 +106,13 @@ impl Clause {
     pub fn matches(&self, labels: &Labels) -> bool {
         self.0.iter().any(|atom| atom.matches(labels))
     }
+
+    fn preferred(&self) -> Option<&Self> {
+        match self.0.as_slice() {
+            [Atom::Preferred(clause)] => Some(clause),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Clause {
@@ -112,6 +123,10 @@ impl fmt::Display for Clause {
 }
 
 /// What a step demands: every clause must match. The empty requirement is met by every worker.
+///
+/// What a step prefers is among the clauses as well, as a clause of one [`Atom::Preferred`], which matches whatever a
+/// worker is; so plans with preferences are written like those without, and steps that prefer something else are of
+/// another class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Requirement(pub Vec<Clause>);
 
@@ -126,15 +141,38 @@ impl Requirement {
         self.0.iter().all(|clause| clause.matches(labels))
     }
 
+    /// The same, with something that it prefers.
+    #[must_use]
+    pub fn preferring(mut self, clause: Clause) -> Self {
+        self.0.push(Clause(vec![Atom::Preferred(clause)]));
+        self
+    }
+
+    /// What it demands, without what it prefers.
+    pub fn demands(&self) -> impl Iterator<Item = &Clause> {
+        self.0.iter().filter(|clause| clause.preferred().is_none())
+    }
+
+    /// What it prefers.
+    pub fn preferences(&self) -> impl Iterator<Item = &Clause> {
+        self.0.iter().filter_map(Clause::preferred)
+    }
+
+    /// The preferences that a worker with these labels does not meet; one that meets all of them suits.
+    pub fn unsuited<'a>(&'a self, labels: &'a Labels) -> impl Iterator<Item = &'a Clause> {
+        self.preferences().filter(|clause| !clause.matches(labels))
+    }
+
     /// The clauses that a worker with these labels fails.
     pub fn unmet<'a>(&'a self, labels: &'a Labels) -> impl Iterator<Item = &'a Clause> {
         self.0.iter().filter(|clause| !clause.matches(labels))
     }
 }
 
+/// What it demands; preferences are told apart from that.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let clauses: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        let clauses: Vec<String> = self.demands().map(ToString::to_string).collect();
         f.write_str(&clauses.join(", "))
     }
 }

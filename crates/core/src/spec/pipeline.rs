@@ -222,6 +222,8 @@ pub struct Settings {
     pub retry: Option<Retry>,
     /// What a worker must be or have.
     pub requires: Option<Vec<Setting<Clause>>>,
+    /// What a worker had better be or have.
+    pub prefers: Option<Vec<Setting<Clause>>>,
     /// Greater goes first.
     pub priority: Option<Setting<i32>>,
     /// Whether its failure leaves the run as it is.

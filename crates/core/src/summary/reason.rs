@@ -85,7 +85,7 @@ impl Summary {
             unmet.map(ToString::to_string).collect::<Vec<String>>()
         });
         let nearest = lacks.min_by_key(Vec::len);
-        let all = || placement.requirement.0.iter().map(ToString::to_string).collect();
+        let all = || placement.requirement.demands().map(ToString::to_string).collect();
         let unmet: Vec<String> = nearest.unwrap_or_else(all);
         if !unmet.is_empty() {
             format!("needs {}, which nobody here has", unmet.join(", "))

@@ -16,6 +16,7 @@ mod mate;
 mod matrix;
 mod messages;
 mod plan_checks;
+mod preferences;
 mod reports;
 mod resilience;
 mod restarts;

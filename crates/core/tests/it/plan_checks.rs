@@ -117,6 +117,8 @@ fn a_fingerprint_changes_with_every_field() {
     let specs = [
         plain(),
         StepSpec::requiring(["docker"]),
+        StepSpec::preferring(["docker"]),
+        StepSpec::preferring(["docker", "linux"]),
         pinned,
         allowed,
         denied,

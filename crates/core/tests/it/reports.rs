@@ -126,9 +126,9 @@ fn the_queue_tells_class_by_class_who_waits_and_who_could_serve() {
     });
     let lines = crew.engine.queue().iter().map(json).collect::<Vec<_>>();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    {"requires":"gpu","ready":1,"locked":0,"oldest":1200000,"workers":1,"free":0}
-    {"requires":"windows","ready":1,"locked":0,"oldest":1200000,"workers":0,"free":0}
-    {"requires":"any worker","ready":1,"locked":1,"oldest":1203000,"workers":2,"free":1}
+    {"requires":"gpu","prefers":[],"ready":1,"locked":0,"oldest":1200000,"workers":1,"free":0}
+    {"requires":"windows","prefers":[],"ready":1,"locked":0,"oldest":1200000,"workers":0,"free":0}
+    {"requires":"any worker","prefers":[],"ready":1,"locked":1,"oldest":1203000,"workers":2,"free":1}
     "#);
     crew.succeed(["train[1]", "train[2]", "migrate", "deploy", "lint"]);
     let waits: Vec<_> = crew.engine.queue().into_iter().map(|class| class.requires).collect();

@@ -7,6 +7,40 @@ use windlass_core::expand::Work;
 use crate::outline::{drawn, drawn_with, plan};
 
 #[test]
+fn a_preference_is_a_steps_own_or_the_default_and_may_differ_from_cell_to_cell() {
+    let text = "
+defaults: { prefers: ssd }
+steps:
+  a: { run: make }
+  b: { run: make, requires: linux, prefers: [cpu>=8, \"gpu | tpu\"] }
+  c: { run: make, prefers: [] }
+  d:
+    matrix: { db: [sqlite, postgres] }
+    prefers: \"has-${{ matrix.db }}\"
+    run: make
+";
+    assert_snapshot!(drawn(text), @r#"
+    a
+        prefers ssd
+        {"action":{"exec":{"argv":["make"]}}}
+    b
+        requires linux
+        prefers cpu>=8
+        prefers gpu | tpu
+        {"action":{"exec":{"argv":["make"]}}}
+    c
+        {"action":{"exec":{"argv":["make"]}}}
+    d[sqlite]
+        prefers has-sqlite
+        {"action":{"exec":{"argv":["make"]}},"axes":["db"]}
+    d[postgres]
+        prefers has-postgres
+        {"action":{"exec":{"argv":["make"]}},"axes":["db"]}
+    d <- d[sqlite] d[postgres]
+    "#);
+}
+
+#[test]
 fn a_list_makes_one_cell_per_target_and_requires_it() {
     assert_snapshot!(drawn("steps:\n  a: { run: make \"$1\" }\n  t: { needs: a, matrix: [linux, macos], run: make \"${{ matrix.target }}\" }\n  z: { needs: t, call: noop }\n"), @r#"
     error[E026]: `${{ }}` between braces or brackets must be quoted

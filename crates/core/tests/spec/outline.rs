@@ -85,8 +85,11 @@ pub(crate) fn drawn_with(text: &str, given: &[(&str, &str)]) -> String {
         let _ = writeln!(page, "{}{needs}", plan.name(node));
         let Some(spec) = plan.spec(node) else { continue };
         let requires = &spec.placement.requirement;
-        if !requires.0.is_empty() {
+        if requires.demands().next().is_some() {
             let _ = writeln!(page, "    requires {requires}");
+        }
+        for clause in requires.preferences() {
+            let _ = writeln!(page, "    prefers {clause}");
         }
         if spec.when != When::Holds {
             let _ = writeln!(page, "    when {:?}", spec.when);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 40] = [
+pub(crate) const EXPECTED: [&str; 42] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -33,12 +33,14 @@ pub(crate) const EXPECTED: [&str; 40] = [
     "nobody to run it in time",
     "overdue step told to stop",
     "pinned step ran with the leader",
+    "preferred worker got the step",
     "repeated report answered again",
     "restarted worker took over",
     "reused outcome",
     "skipped by condition",
     "skipped by values",
     "spooled outcome accepted",
+    "step went to a worker that it did not prefer",
     "step with two locks granted",
     "takeover with open leases",
     "worker drained itself",

@@ -9,7 +9,7 @@ use windlass_core::plan::{
     Condition, LockOrder, LockUse, OnFailure, Pin, Placement, Plan, PlanBuilder, Retry, StepSpec,
     When,
 };
-use windlass_core::requirement::Requirement;
+use windlass_core::requirement::{Atom, Clause, Requirement};
 use windlass_core::time::Span;
 
 use super::rng::Rng;
@@ -147,6 +147,10 @@ fn spec(rng: &mut Rng) -> StepSpec {
     }
     if rng.chance(60) {
         spec.placement.pin = Pin::Leader;
+    }
+    if rng.chance(200) {
+        let preferred = Clause(vec![Atom::has(rng.pick(&LABELS))]);
+        spec.placement.requirement = spec.placement.requirement.preferring(preferred);
     }
     spec.locks = locks(rng);
     spec.retry = Retry {

@@ -54,7 +54,10 @@ fn settings(paths: &mut Paths<'_>, of: &Settings) {
     }
     paths.check(Place::Plan, of.priority.iter().flat_map(Setting::reads));
     paths.check(Place::Plan, of.retry.iter().flat_map(Retry::reads));
-    paths.check(Place::Plan, of.requires.iter().flatten().flat_map(Setting::reads));
+    paths.check(
+        Place::Plan,
+        of.requires.iter().chain(&of.prefers).flatten().flat_map(Setting::reads),
+    );
     let nodes = of.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
     texts(paths, Place::Plan, nodes);
 }

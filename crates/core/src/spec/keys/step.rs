@@ -79,6 +79,9 @@ const REQUIRES: Key =
         "nodeSelector",
         "platforms",
     ]);
+const PREFERS: Key =
+    key("prefers", Shape::Many(&Shape::Requirement), "What a worker had better be or have")
+        .foreign(&["prefer", "preferred"]);
 const PRIORITY: Key = key("priority", Shape::Number(-1_000_000, 1_000_000), "Greater goes first")
     .foreign(&["prio", "weight"]);
 const LOCK_KEY: Key = key(
@@ -141,6 +144,7 @@ const STEP_KEYS: &[Key] = &[
     TIMEOUT,
     RETRY_KEY,
     REQUIRES,
+    PREFERS,
     PRIORITY,
     LOCK_KEY,
     PIN,
@@ -164,7 +168,6 @@ const STEP_KEYS: &[Key] = &[
     ]),
     not_yet("fetch", "Which artifacts of its needs it gets"),
     not_yet("reports", "Test reports that it writes").foreign(&["report", "junit"]),
-    not_yet("prefers", "What a worker had better be or have").foreign(&["prefer"]),
     not_yet("loop", "Repeats a group of steps until a condition holds")
         .foreign(&["repeat", "until"]),
 ];
@@ -177,6 +180,7 @@ const DEFAULT_KEYS: &[Key] = &[
     TIMEOUT,
     RETRY_KEY,
     REQUIRES,
+    PREFERS,
     PRIORITY,
     IGNORE_FAILURE,
     IDEMPOTENT,
@@ -188,5 +192,4 @@ const DEFAULT_KEYS: &[Key] = &[
     TAGS,
     not_yet("image", "The container image that steps run in").foreign(&["container", "docker"]),
     not_yet("cache", "Folders that are kept from run to run").foreign(&["caches"]),
-    not_yet("prefers", "What a worker had better be or have").foreign(&["prefer"]),
 ];

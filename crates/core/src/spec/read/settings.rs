@@ -20,7 +20,8 @@ impl Reader<'_> {
             dir: node.get("dir").and_then(|node| self.text(node)),
             timeout: self.setting(node.get("timeout"), |text| limit(text).ok()),
             retry: node.get("retry").map(|node| self.retry(node)),
-            requires: node.get("requires").map(|node| self.requires(node)),
+            requires: node.get("requires").map(|node| self.clauses(node)),
+            prefers: node.get("prefers").map(|node| self.clauses(node)),
             priority: self.setting(node.get("priority"), |text| text.parse().ok()),
             ignore_failure: flag(node.get("ignore_failure")),
             idempotent: flag(node.get("idempotent")),
@@ -61,7 +62,7 @@ impl Reader<'_> {
         }
     }
 
-    fn requires(
+    fn clauses(
         &mut self,
         node: &Node<'_>,
     ) -> Vec<crate::spec::Setting<crate::requirement::Clause>> {

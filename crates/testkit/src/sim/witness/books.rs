@@ -40,6 +40,8 @@ pub(crate) struct Witness {
     pub(super) leases: BTreeMap<Fence, LeaseBook>,
     pub(super) live: BTreeSet<Fence>,
     pub(super) workers: BTreeMap<WorkerId, WorkerBook>,
+    pub(super) lost: BTreeSet<WorkerId>,
+    pub(super) drained: BTreeSet<WorkerId>,
     /// Fences whose process started, ever.
     pub(super) started: BTreeSet<Fence>,
     /// Processes that are alive now, with their worker.
@@ -115,6 +117,8 @@ impl Witness {
             leases: BTreeMap::new(),
             live: BTreeSet::new(),
             workers: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            drained: BTreeSet::new(),
             started: BTreeSet::new(),
             alive: BTreeMap::new(),
             frozen: BTreeSet::new(),

@@ -1,9 +1,10 @@
 //! Rules on who gets which step when.
 
-use windlass_core::engine::{AGING, Event};
+use windlass_core::engine::{AGING, Event, PREFERS_PATIENCE};
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::StepStatus;
 use windlass_core::plan::{LockUse, Pin, WorkerFacts};
+use windlass_core::time::Time;
 
 use super::books::{Broken, LeaseBook, Witness, must};
 use crate::sim::marks::Marks;
@@ -12,7 +13,12 @@ use crate::sim::marks::Marks;
 const PASSED_MAX: u32 = 30;
 
 impl Witness {
-    pub(super) fn granted(&mut self, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
+    pub(super) fn granted(
+        &mut self,
+        at: Time,
+        event: &Event,
+        marks: &mut Marks,
+    ) -> Result<(), Broken> {
         let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else {
             return Ok(());
         };
@@ -40,6 +46,7 @@ impl Witness {
             format!("{} after its run was stopped", what())
         })?;
         self.placed(worker, (run, step), fence)?;
+        self.preferred(worker, (run, step), at, marks)?;
         self.within_locks(run, step, fence)?;
         self.fair(run, step)?;
         if spec.locks.len() > 1 {
@@ -100,6 +107,40 @@ impl Witness {
         })
     }
 
+    /// A step that prefers something goes to who has it, while somebody is there who does and it has not waited long.
+    fn preferred(
+        &self,
+        worker: WorkerId,
+        (run, step): (RunId, StepIx),
+        at: Time,
+        marks: &mut Marks,
+    ) -> Result<(), Broken> {
+        let placement = &self.spec(run, step).placement;
+        if placement.requirement.preferences().next().is_none() {
+            return Ok(());
+        }
+        let suits = |labels| placement.requirement.preferences().all(|it| it.matches(labels));
+        if suits(&self.workers[&worker].labels) {
+            marks.hit("preferred worker got the step");
+            return Ok(());
+        }
+        marks.hit("step went to a worker that it did not prefer");
+        let away = |id: &WorkerId| self.lost.contains(id) || self.drained.contains(id);
+        let mut others = self.workers.iter().filter(|(id, _)| !away(id));
+        let better = others.find(|(id, book)| {
+            let (labels, name) = (&book.labels, format!("worker-{}", id.0));
+            let facts = WorkerFacts { labels, name: &name, leads: self.own == Some(**id) };
+            suits(labels) && placement.accepts(facts)
+        });
+        let waited = at.since(self.runs[&run].step(step).since) >= PREFERS_PATIENCE;
+        must(waited || better.is_none(), "I7 placement", || {
+            format!(
+                "run {run} {step} went to {worker} at once, and {:?} suits it",
+                better.map(|it| it.0)
+            )
+        })
+    }
+
     fn within_locks(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
         for lock in &self.spec(run, step).locks {
             let holders = self.live.iter().filter(|other| self.holds(**other, &lock.name)).count();
@@ -119,6 +160,7 @@ impl Witness {
             let (book, theirs) = (&self.runs[&other_run], self.spec(other_run, other));
             let rank = self.rank(other_run, other);
             let plain = theirs.locks.is_empty()
+                && theirs.placement.requirement.preferences().next().is_none()
                 && theirs.per_worker.is_none()
                 && book.step(other).attempt == 1;
             must(!plain || rank.0 + 1 >= mine.0, "L3 starvation", || {

@@ -36,6 +36,7 @@ impl Witness {
             self.leases_end_in_time(at)?;
         }
         mark(event, marks);
+        self.note_presence(event);
         self.fold(at, event, marks)
     }
 
@@ -55,7 +56,7 @@ impl Witness {
                 Ok(())
             }
             Event::RunEnded { run, status } => self.run_ended(*run, *status),
-            Event::Granted { .. } => self.granted(event, marks),
+            Event::Granted { .. } => self.granted(at, event, marks),
             Event::Confirmed { fence, .. } => {
                 self.lease_mut(*fence)?.led_since = None;
                 Ok(())
@@ -82,6 +83,25 @@ impl Witness {
             | Event::Started { .. }
             | Event::LockForced { .. }
             | Event::RunSealed { .. } => Ok(()),
+        }
+    }
+
+    /// Who is there to be given something, and who is not.
+    fn note_presence(&mut self, event: &Event) {
+        if let Event::WorkerRegistered { worker, .. } = event {
+            self.drained.remove(worker);
+        }
+        if let Event::WorkerRegistered { worker, .. } | Event::WorkerReturned { worker } = event {
+            self.lost.remove(worker);
+        }
+        if let Event::WorkerLost { worker }
+        | Event::WorkerEnded { worker, .. }
+        | Event::WorkerForgotten { worker } = event
+        {
+            self.lost.insert(*worker);
+        }
+        if let Event::WorkerDrained { worker } = event {
+            self.drained.insert(*worker);
         }
     }
 

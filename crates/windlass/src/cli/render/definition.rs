@@ -72,6 +72,8 @@ fn settings(known: &Known, map: &mut Entries, own: &Settings, defaults: &Setting
     map.some("retry", of!(retry).map(|of| retry(known, of)));
     let requires = of!(requires).into_iter().flatten();
     map.some("requires", some_list(requires.map(|clause| known.setting(clause))));
+    let prefers = of!(prefers).into_iter().flatten();
+    map.some("prefers", some_list(prefers.map(|clause| known.setting(clause))));
     map.some("priority", of!(priority).map(|priority| known.number(priority)));
     map.some("ignore_failure", flag(of!(ignore_failure)));
     map.some("idempotent", flag(of!(idempotent)));

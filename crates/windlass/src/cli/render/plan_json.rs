@@ -76,9 +76,10 @@ fn spec(plan: &Plan, spec: &StepSpec) -> Value {
         When::Holds => None,
         When::Fails(text) | When::Asks(text) => Some(text),
     };
-    let clauses = &spec.placement.requirement.0;
+    let requirement = &spec.placement.requirement;
     json!({
-        "requires": clauses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "requires": requirement.demands().map(ToString::to_string).collect::<Vec<_>>(),
+        "prefers": requirement.preferences().map(ToString::to_string).collect::<Vec<_>>(),
         "pin": (spec.placement.pin == Pin::Leader).then_some("leader"),
         "locks": locks.collect::<Vec<_>>(),
         "retry": {

@@ -155,9 +155,10 @@ fn said(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
     if !step.step.needs.is_empty() {
         parts.push(format!("needs {}", listed(&step.step.needs)));
     }
-    let aspects: [(&str, Aspect); 7] = [
+    let aspects: [(&str, Aspect); 8] = [
         ("", asked),
         ("requires ", requires),
+        ("prefers ", prefers),
         ("lock ", locks),
         ("", retries),
         ("timeout ", timeout),
@@ -214,7 +215,13 @@ fn asked(_: &Plan, spec: &StepSpec) -> Option<String> {
 
 fn requires(_: &Plan, spec: &StepSpec) -> Option<String> {
     let requirement = &spec.placement.requirement;
-    (!requirement.0.is_empty()).then(|| requirement.to_string())
+    requirement.demands().next().map(|_| requirement.to_string())
+}
+
+fn prefers(_: &Plan, spec: &StepSpec) -> Option<String> {
+    let clauses: Vec<String> =
+        spec.placement.requirement.preferences().map(ToString::to_string).collect();
+    (!clauses.is_empty()).then(|| clauses.join(", "))
 }
 
 fn locks(plan: &Plan, spec: &StepSpec) -> Option<String> {

@@ -167,6 +167,7 @@ steps:
     matrix: { v: ["1.10", "null", "", "${{ params.n }}"], w: [a b, "c,d"], include: { v: "1.10", w: a b, extra: "x: y" } }
     timeout: "${{ params.n }}m"
     requires: "n=${{ params.n }} | linux"
+    prefers: [ssd, "v=${{ matrix.v }}x"]
     run: "  leading\n\ntrailing  \n\n"
   list: { matrix: [linux, windows], priority: -5, call: noop }
   last:

@@ -8,6 +8,13 @@ use serde_json::Value;
 use super::crew::{Folder, SHIP, repository, shown};
 
 #[test]
+fn what_a_step_prefers_is_shown_beside_what_it_requires() {
+    let text = "steps:\n  a: { run: make, requires: executor=shell, prefers: [ssd, cpu>=64] }\n";
+    let said = Folder::with(text).run("plan");
+    assert!(said.contains("requires executor=shell · prefers ssd, cpu>=64"), "{said}");
+}
+
+#[test]
 fn the_whole_plan() {
     assert_snapshot!(Folder::with(SHIP).run("plan"), @r#"
     ship: 6 steps (8 with cells) in 6 waves
@@ -198,6 +205,7 @@ fn as_json() {
           "locks": [],
           "per_worker": null,
           "pin": null,
+          "prefers": [],
           "priority": 0,
           "reason": null,
           "requires": [
@@ -226,6 +234,7 @@ fn as_json() {
           "locks": [],
           "per_worker": null,
           "pin": null,
+          "prefers": [],
           "priority": 0,
           "reason": "lacks os=plan9",
           "requires": [

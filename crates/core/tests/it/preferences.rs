@@ -1,0 +1,119 @@
+//! A step goes to a worker that it prefers, if that one is free in time, and otherwise to anybody who may run it.
+
+use windlass_core::engine::{Request, Why};
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::StepSpec;
+use windlass_core::requirement::{Atom, Clause};
+use windlass_core::time::Span;
+
+use crate::crew::Crew;
+
+/// What each worker lacks, in one line.
+fn queued(why: Why) -> String {
+    let Why::Queue { workers, .. } = why else { panic!("it waits for a worker: {why:?}") };
+    let workers = workers.iter().map(|it| format!("{} {}", it.worker, it.reason));
+    workers.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_step_goes_to_a_worker_that_it_prefers_if_that_one_has_a_free_slot() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    crew.submit("ship", |plan| {
+        plan.step("pack", StepSpec::preferring(["ssd"]), []);
+        plan.step("lint", StepSpec::default(), []);
+    });
+    assert_eq!(crew.running("beta"), ["pack"]);
+    assert_eq!(crew.running("alpha"), ["lint"]);
+}
+
+#[test]
+fn a_step_waits_two_seconds_for_a_worker_that_it_prefers_and_runs_anywhere_then() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    crew.submit("ship", |plan| {
+        plan.step("pack", StepSpec::preferring(["ssd"]), []);
+        plan.step("zip", StepSpec::preferring(["ssd"]), []);
+    });
+    crew.pass(Span::millis(1999));
+    assert_eq!(crew.status("zip"), StepStatus::Ready, "beta may be free at any moment");
+    assert_eq!(
+        queued(crew.why("zip")),
+        "alpha lacks ssd, which is preferred for 2s; beta holds 1 leases in 1 slots"
+    );
+    crew.pass(Span::millis(1));
+    assert_eq!(crew.running("alpha"), ["zip"], "and is not waited for any longer");
+    crew.succeed(["pack", "zip"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_preferred_worker_that_becomes_free_in_time_gets_the_step() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    crew.submit("ship", |plan| {
+        plan.step("pack", StepSpec::preferring(["ssd"]), []);
+        plan.step("zip", StepSpec::preferring(["ssd"]), []);
+    });
+    crew.pass(Span::secs(1));
+    crew.succeed(["pack"]);
+    assert_eq!(crew.running("beta"), ["zip"]);
+}
+
+#[test]
+fn each_of_several_steps_has_its_own_patience() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    crew.submit("one", |plan| {
+        plan.step("pack", StepSpec::preferring(["ssd"]), []);
+        plan.step("zip", StepSpec::preferring(["ssd"]), []);
+    });
+    crew.pass(Span::secs(1));
+    crew.submit("two", |plan| plan.step("sum", StepSpec::preferring(["ssd"]), []));
+    let urgent = StepSpec { priority: 9, ..StepSpec::preferring(["ssd"]) };
+    crew.submit("three", |plan| plan.step("sign", urgent, []));
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.status("sign"), StepStatus::Ready, "it goes first, and has patience");
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.running("alpha"), ["sign", "zip", "sum"]);
+}
+
+#[test]
+fn a_step_runs_at_once_if_nobody_has_what_it_prefers_or_nobody_is_left() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    crew.submit("ship", |plan| plan.step("pack", StepSpec::preferring(["ssd"]), []));
+    assert_eq!(crew.running("alpha"), ["pack"]);
+    crew.join("beta", 1, ["ssd"]);
+    crew.submit("next", |plan| {
+        plan.step("zip", StepSpec::preferring(["ssd"]), []);
+        plan.step("sum", StepSpec::preferring(["ssd"]), []);
+    });
+    assert_eq!((crew.running("beta"), crew.status("sum")), (vec!["zip".into()], StepStatus::Ready));
+    crew.ask(Request::Drain { worker: crew.mates["beta"].id });
+    assert_eq!(crew.running("alpha"), ["pack", "sum"], "who drains does not count");
+}
+
+#[test]
+fn what_is_required_must_be_met_and_a_preference_is_not_leased_ahead() {
+    let mut crew = Crew::new().worker("alpha", 1, ["linux"]).worker("beta", 1, ["ssd"]);
+    let mut spec = StepSpec::requiring(["linux"]);
+    let ssd = Clause(vec![Atom::has("ssd")]);
+    spec.placement.requirement = spec.placement.requirement.preferring(ssd);
+    crew.submit("ship", |plan| plan.matrix("test", ["1", "2"], |_| spec.clone()));
+    crew.pass(Span::secs(10));
+    assert_eq!(crew.running("alpha"), ["test[1]"], "beta has an ssd, and is no linux");
+    assert_eq!(crew.status("test[2]"), StepStatus::Ready);
+    assert!(crew.running("beta").is_empty());
+}
+
+#[test]
+fn a_new_leader_knows_what_is_preferred_and_since_when_it_waits() {
+    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    crew.submit("ship", |plan| {
+        plan.step("pack", StepSpec::preferring(["ssd"]), []);
+        plan.step("zip", StepSpec::preferring(["ssd"]), []);
+    });
+    crew.pass(Span::secs(1));
+    crew.take_over();
+    crew.exchange("alpha");
+    crew.exchange("beta");
+    assert_eq!(crew.status("zip"), StepStatus::Ready);
+    crew.pass(Span::secs(1));
+    assert_eq!(crew.running("alpha"), ["zip"]);
+}
