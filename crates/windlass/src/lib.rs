@@ -6,6 +6,7 @@
 //! one process ([`local`]), and the command line ([`cli`]).
 
 pub mod archive;
+mod chance;
 #[cfg(feature = "sqlite")]
 pub mod cli;
 #[cfg(feature = "conformance")]

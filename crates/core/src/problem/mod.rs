@@ -5,6 +5,7 @@
 //! reads the examples on it, so that an explanation cannot become untrue.
 
 mod code;
+mod json;
 mod render;
 mod report;
 mod source;

@@ -6,11 +6,13 @@
 //!
 //! [`Archive`] says what each call promises; `conformance` proves it for a backend.
 
+mod find;
 mod memory;
 mod seam;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+pub use find::{FindError, find};
 pub use memory::MemoryArchive;
 pub use seam::{Archive, Claim, Claimed, KEY_MAX, PAGE_MAX, RunQuery, RunRecord, SealedRun};
 #[cfg(feature = "sqlite")]

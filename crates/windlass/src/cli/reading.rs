@@ -12,7 +12,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::output::{Hints, quoted};
 use super::project::{self, STORE};
-use crate::local::{FindError, Records, Stores, is_led};
+use crate::archive::FindError;
+use crate::local::{Records, Stores, is_led};
 
 /// Where runs are kept.
 #[derive(Clone, Debug, clap::Args)]

@@ -53,6 +53,11 @@ impl Histories {
         self.read().runs.get(&run).map(|history| history.behind(after, most))
     }
 
+    /// What is known of a run that is not sealed, in one line; its end is that of the run once it has ended.
+    pub fn record(&self, run: RunId) -> Option<RunRecord> {
+        self.read().runs.get(&run).map(|history| history.record.clone())
+    }
+
     /// Who got the hand-out whose output a log is; `None` if nobody did, or if its run is not here.
     pub fn granted(&self, log: LogId) -> Option<WorkerId> {
         let known = self.read();

@@ -19,7 +19,7 @@ mod tee;
 
 pub use clock::system_now;
 pub use cluster::cluster_id;
-pub use records::{FindError, Records};
+pub use records::Records;
 #[cfg(unix)]
 pub use socket::{Socket, SocketError, cancel, is_led};
 pub use station::{Crew, Office, Station, StationError};

@@ -9,7 +9,7 @@ use windlass_core::summary::{Durations, Summary};
 use windlass_core::time::Time;
 
 use super::stores::Stores;
-use crate::archive::{RunQuery, RunRecord};
+use crate::archive::{FindError, RunQuery, RunRecord, find};
 use crate::journal::{Position, decode_state};
 use crate::store::StoreError;
 
@@ -20,28 +20,6 @@ const PAGE: usize = 16_384;
 const EARLIER_RUNS: usize = 3;
 /// The most steps that a sealed run may have for that: reading so many takes about a tenth of a second.
 const EARLIER_STEPS: u32 = 10_000;
-
-/// Why a run was not found.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FindError {
-    /// There are no runs at all.
-    #[error("there are no runs yet: `windlass run` makes one")]
-    NoRuns,
-    /// None is called so.
-    #[error("there is no run `{0}`: `windlass runs` lists them")]
-    NoSuchRun(String),
-    /// Several are.
-    #[error("`{text}` is the beginning of several runs: {}", candidates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
-    Ambiguous {
-        /// What was asked for.
-        text: String,
-        /// What it may mean.
-        candidates: Vec<RunId>,
-    },
-    /// The store cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// The state of a journal's runs that are not sealed, as of a position.
 #[derive(Debug)]
@@ -85,31 +63,8 @@ impl Records {
 
     /// The run that a person means: `latest`, an id, or the beginning of one.
     pub async fn find(&self, text: &str) -> Result<RunId, FindError> {
-        if text == "latest" {
-            return self.latest().await?.ok_or(FindError::NoRuns);
-        }
-        if let Some(run) = RunId::parse(text)
-            && (self.open.contains_key(&run) || self.stores.archive.run(run).await?.is_some())
-        {
-            return Ok(run);
-        }
-        let mut candidates: Vec<RunId> =
-            self.all_ids().await?.into_iter().filter(|run| begins(*run, text)).collect();
-        match candidates.len() {
-            0 => Err(FindError::NoSuchRun(text.to_owned())),
-            1 => Ok(candidates.remove(0)),
-            _ => {
-                candidates.truncate(5);
-                Err(FindError::Ambiguous { text: text.to_owned(), candidates })
-            }
-        }
-    }
-
-    /// The newest run.
-    pub async fn latest(&self) -> Result<Option<RunId>, StoreError> {
-        let page = self.stores.archive.runs(RunQuery { most: 1, ..RunQuery::default() }).await?;
-        let sealed = page.first().map(|record| record.run);
-        Ok(sealed.max(self.open.keys().next_back().copied()))
+        let open: Vec<RunId> = self.open.keys().copied().collect();
+        find(text, &open, &*self.stores.archive).await
     }
 
     /// The newest run of a pipeline.
@@ -143,13 +98,6 @@ impl Records {
             }
         }
         Ok(known)
-    }
-
-    /// Ids of all runs, of sealed ones the newest page: prefixes of older ones are typed in full.
-    async fn all_ids(&self) -> Result<Vec<RunId>, StoreError> {
-        let most = crate::archive::PAGE_MAX;
-        let page = self.stores.archive.runs(RunQuery { most, ..RunQuery::default() }).await?;
-        Ok(self.open.keys().copied().chain(page.iter().map(|record| record.run)).collect())
     }
 
     async fn sealed(&self, record: &RunRecord) -> Result<Option<Summary>, StoreError> {
@@ -235,8 +183,4 @@ fn gather(known: &mut Durations, summary: &Summary) {
             known.insert(step.name().into(), took);
         }
     }
-}
-
-fn begins(run: RunId, text: &str) -> bool {
-    run.to_string().to_lowercase().starts_with(&text.to_lowercase())
 }

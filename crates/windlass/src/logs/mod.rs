@@ -2,12 +2,14 @@
 //!
 //! [`LogStore`] says what each call promises; `conformance` proves it for a backend.
 
+mod announced;
 #[cfg(feature = "sqlite")]
 mod files;
 mod memory;
 mod retention;
 mod seam;
 
+pub use announced::Announced;
 #[cfg(feature = "sqlite")]
 pub use files::FileLogs;
 pub use memory::{MEMORY_MAX, MemoryLogs};

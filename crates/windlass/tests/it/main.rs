@@ -1,5 +1,7 @@
 //! The program as it is used is in `cli`; what the journals promise is in `conformance`.
 
+#[cfg(all(feature = "http", feature = "sqlite"))]
+mod api;
 mod archives;
 mod cli;
 mod conformance;

@@ -1,6 +1,6 @@
 //! The problems of a file, for people and for programs.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_core::problem::{Problem, Severity, Source, Style, render};
 
 use super::count::{count, listed};
@@ -41,28 +41,7 @@ impl Report {
 
     /// Every problem as data.
     pub(crate) fn json(&self) -> Value {
-        self.problems.iter().map(|problem| self.one(problem)).collect()
-    }
-
-    fn one(&self, problem: &Problem) -> Value {
-        let (start, end) =
-            (self.source.place(problem.span.start), self.source.place(problem.span.end));
-        let severity = match problem.severity {
-            Severity::Error => "error",
-            Severity::Note => "note",
-        };
-        json!({
-            "code": problem.code.as_str(),
-            "severity": severity,
-            "line": start.line,
-            "column": start.column,
-            "end_line": end.line,
-            "end_column": end.column,
-            "title": problem.title,
-            "label": problem.label,
-            "help": problem.help,
-            "fix": problem.fix.as_ref().map(|fix| &fix.text),
-        })
+        self.problems.iter().map(|problem| problem.to_json(&self.source)).collect()
     }
 }
 

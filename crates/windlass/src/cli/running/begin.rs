@@ -12,6 +12,7 @@ use windlass_core::summary::Summary;
 use super::interrupts::Interrupts;
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
+use crate::chance::new_run;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
@@ -118,7 +119,7 @@ async fn submit(order: &Order, station: &Station) -> Result<Watched, CliError> {
     };
     let from = station.handle().views().look(|view| view.position);
     let now = system_now();
-    let run = RunId::new(now.as_millis(), chance());
+    let run = new_run(now);
     let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
     let submit = Submit { run, plan: Arc::clone(&plan), options, reused: reused.clone() };
     let answer = station.handle().ask(Request::Submit(submit)).await;
@@ -261,11 +262,6 @@ async fn nothing_to_resume(
         None => format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"),
     });
     Ok(super::finish::exit_code(&summary, &order.named, false))
-}
-
-fn chance() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
-    RandomState::new().hash_one(std::process::id())
 }
 
 impl From<StationError> for CliError {

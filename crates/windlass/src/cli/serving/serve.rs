@@ -14,9 +14,9 @@ use super::ends::Ends;
 use super::post::{guard, place};
 use crate::cli::error::CliError;
 use crate::cli::{environment, output};
-use crate::controller::api::{Api, Kept, Server, Token, Writers, router};
-use crate::local::{Crew, Office, Station, Stores, cluster_id};
-use crate::logs::LogStore;
+use crate::controller::api::{About, Api, Kept, Server, Token, router};
+use crate::local::{Crew, Office, Station, Stores, cluster_id, system_now};
+use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
 use crate::worker::State;
 use crate::worker::executors::Builtin;
@@ -110,14 +110,21 @@ impl Controller {
         })?;
         let (servers, ends) = ShutdownSender::new();
         let mut tasks = Vec::new();
-        let api = api(order, &station, &stores, (&cluster, &advertise))?;
+        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+        let kept = Kept {
+            archive: Arc::clone(&stores.archive),
+            logs: Arc::clone(&logs),
+            histories: Arc::clone(station.histories()),
+        };
+        let about = About { cluster: cluster.clone(), advertise: advertise.clone() };
+        let api = api(order, &station, kept, about)?;
         let server = Server::new(listener, router(Arc::new(api)));
         tasks.push(tokio::spawn(server.run(ends.clone())));
         let chronicle =
             Chronicle { views: Arc::clone(station.handle().views()), verbose: order.verbose };
         tasks.push(tokio::spawn(chronicle.run(ends)));
         let state = State::open(&order.store.join("workers/leader"))?;
-        station.work(crew(order, &state, &stores.logs).await?).await?;
+        station.work(crew(order, &state, logs).await?).await?;
         Ok(Self { station, address, advertise, cluster, servers, tasks, _state: state })
     }
 
@@ -166,33 +173,17 @@ impl Controller {
     }
 }
 
-fn api(
-    order: &Serve,
-    station: &Station,
-    stores: &Stores,
-    (cluster, advertise): (&str, &str),
-) -> Result<Api, CliError> {
+fn api(order: &Serve, station: &Station, kept: Kept, about: About) -> Result<Api, CliError> {
     let token = order.token.as_deref().map(Token::new).transpose().map_err(CliError::usage)?;
-    Ok(Api {
-        handle: station.handle().clone(),
-        kept: Kept {
-            archive: Arc::clone(&stores.archive),
-            logs: Arc::clone(&stores.logs),
-            histories: Arc::clone(station.histories()),
-        },
-        cluster: cluster.to_owned(),
-        advertise: advertise.to_owned(),
-        token,
-        writers: Writers::default(),
-    })
+    Ok(Api::new(station.handle().clone(), kept, about, system_now).with_token(token))
 }
 
 /// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
-async fn crew(order: &Serve, state: &State, logs: &Arc<dyn LogStore>) -> Result<Crew, CliError> {
+async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew, CliError> {
     state.kill_strays().await?;
     let name = environment::host_name();
     let place = place(state, &order.root, &name);
-    let executor = Arc::new(Builtin::new(place, guard(state).await?, Arc::clone(logs)));
+    let executor = Arc::new(Builtin::new(place, guard(state).await?, logs));
     let more = (order.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
     let labels = Labels::new(order.labels.iter().chain(more));
     Ok(Crew { name, slots: order.slots, labels, executor })

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use windlass_core::id::WorkerId;
@@ -51,6 +51,10 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Result<Response, Refused> {
+    // RFC 9112: a server refuses a request of HTTP/1.1 that does not say whom it is for.
+    if request.version() == Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
+        return Err(Refused::bad("the request has no `host`"));
+    }
     if request.uri().path() != "/healthz" {
         check_headers(&api, request.headers())?;
     }
@@ -75,16 +79,21 @@ fn check_headers(api: &Api, headers: &HeaderMap) -> Result<(), Refused> {
 
 /// The worker that a request comes from, if it is the one of the path: its secret says so.
 pub(super) fn worker(headers: &HeaderMap, named: u64) -> Result<WorkerId, Refused> {
+    let shown = shown(headers)?.worker_id();
+    if shown == WorkerId(named) {
+        return Ok(shown);
+    }
+    let detail = format!("the secret is not that of worker {named}");
+    Err(Refused::forbidden("other_worker", detail))
+}
+
+/// The secret of the worker that a request comes from.
+pub(super) fn shown(headers: &HeaderMap) -> Result<WorkerSecret, Refused> {
     let secret = headers.get(WORKER_HEADER).and_then(|value| value.to_str().ok());
-    let secret = secret.and_then(|text| WorkerSecret::parse(text).ok()).ok_or_else(|| {
+    secret.and_then(|text| WorkerSecret::parse(text).ok()).ok_or_else(|| {
         let detail = format!(
             "a worker shows its secret in `{WORKER_HEADER}`; it got one when it registered"
         );
-        Refused::new(axum::http::StatusCode::UNAUTHORIZED, "no_worker_secret", detail)
-    })?;
-    if secret.worker_id() != WorkerId(named) {
-        let detail = format!("the secret is not that of worker {named}");
-        return Err(Refused::forbidden("other_worker", detail));
-    }
-    Ok(WorkerId(named))
+        Refused::new(StatusCode::UNAUTHORIZED, "no_worker_secret", detail)
+    })
 }

@@ -16,9 +16,9 @@ pub(super) async fn health() -> &'static str {
 /// `GET /cluster`
 pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<Cluster> {
     Json(Cluster {
-        id: api.cluster.clone(),
+        id: api.about.cluster.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         protocol: PROTOCOL,
-        advertise: api.advertise.clone(),
+        advertise: api.about.advertise.clone(),
     })
 }

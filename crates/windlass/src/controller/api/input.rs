@@ -1,12 +1,27 @@
-//! Bodies, read with refusals that say what is wrong with them.
+//! What requests carry, read with refusals that say what is wrong with it.
+
+use std::time::Duration;
 
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use hyper::body::Bytes;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use super::refused::Refused;
+
+/// How long a body may take to arrive: the largest comes in so long over the slowest line that is worth having.
+const BODY_WITHIN: Duration = Duration::from_mins(1);
+
+/// The longest that an answer waits for something to say.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long somebody wants to wait for something to read, within bounds.
+pub(super) fn wait(wait_ms: Option<u64>) -> Duration {
+    Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX)
+}
 
 /// The bytes of a body.
 #[derive(Debug)]
@@ -16,9 +31,13 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     type Rejection = Refused;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
-        match Bytes::from_request(request, state).await {
-            Ok(bytes) => Ok(Self(bytes)),
-            Err(rejection) => Err(unreadable(&rejection)),
+        match timeout(BODY_WITHIN, Bytes::from_request(request, state)).await {
+            Ok(Ok(bytes)) => Ok(Self(bytes)),
+            Ok(Err(rejection)) => Err(unreadable(&rejection)),
+            Err(_) => {
+                let detail = "the body was not there within a minute".to_owned();
+                Err(Refused::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail))
+            }
         }
     }
 }
@@ -26,8 +45,7 @@ impl<S: Send + Sync> FromRequest<S> for Body {
 fn unreadable(rejection: &BytesRejection) -> Refused {
     match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {
-            let detail = "the body is larger than this path takes".to_owned();
-            Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+            Refused::too_large("the body is larger than this path takes")
         }
         _ => Refused::bad(rejection.body_text()),
     }
@@ -42,7 +60,42 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
         let Body(bytes) = Body::from_request(request, state).await?;
-        let read = serde_json::from_slice(&bytes);
-        read.map(Self).map_err(|error| Refused::bad(format!("the body does not fit: {error}")))
+        json(&bytes).map(Self)
+    }
+}
+
+/// A text that is JSON.
+pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    let read = serde_json::from_slice(bytes);
+    read.map_err(|error| Refused::bad(format!("the body does not fit: {error}")))
+}
+
+/// What stands in the path.
+#[derive(Debug)]
+pub(super) struct Path<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match extract::Path::from_request_parts(parts, state).await {
+            Ok(extract::Path(read)) => Ok(Self(read)),
+            Err(rejection) => Err(Refused::bad(rejection.body_text())),
+        }
+    }
+}
+
+/// What stands behind the path.
+#[derive(Debug)]
+pub(super) struct Query<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match extract::Query::from_request_parts(parts, state).await {
+            Ok(extract::Query(read)) => Ok(Self(read)),
+            Err(rejection) => Err(Refused::bad(rejection.body_text())),
+        }
     }
 }

@@ -7,22 +7,29 @@
 //!
 //! | file | what it answers |
 //! |---|---|
+//! | `runs` | submit, list, show, cancel, events, why, logs |
+//! | `workers` | who works here, and what they hold |
 //! | `sessions` | our own workers: join, exchange, ended, logs |
 //! | `cluster` | which cluster this is, and whether it is well |
+//! | `access`, `names` | who may ask; what may be called how |
+//! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
+//! | `router`, `server` | which path leads where; connections |
 //!
 //! A refusal is a problem of RFC 9457 with a stable code, see [`Refused`]. Bodies are bounded, and so are connections.
 
 mod access;
 mod cluster;
 mod input;
+mod names;
 mod refused;
 mod router;
+mod runs;
 mod server;
 mod sessions;
+mod workers;
 mod writers;
 
 pub use access::Token;
 pub use refused::Refused;
-pub use router::{Api, Kept, router};
+pub use router::{About, Api, Kept, router};
 pub use server::{Accept, Server};
-pub use writers::Writers;

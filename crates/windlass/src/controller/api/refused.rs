@@ -3,8 +3,11 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use windlass_core::engine::Denial;
+use windlass_core::id::RunId;
 
+use crate::archive::FindError;
 use crate::controller::NotLeader;
 use crate::link::http::{LEADER_HEADER, PROTOCOL, Problem};
 use crate::store::StoreError;
@@ -16,12 +19,35 @@ pub struct Refused {
     /// Stable: programs look at it.
     code: &'static str,
     detail: String,
+    /// Everything that is wrong with a pipeline.
+    problems: Vec<Value>,
 }
 
 impl Refused {
     /// A refusal; `code` is stable.
     pub const fn new(status: StatusCode, code: &'static str, detail: String) -> Self {
-        Self { status, code, detail }
+        Self { status, code, detail, problems: Vec::new() }
+    }
+
+    /// A pipeline, or what it was given, is wrong in all of these ways.
+    pub(super) const fn unsound(code: &'static str, detail: String, problems: Vec<Value>) -> Self {
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code, detail, problems }
+    }
+
+    /// There is no such run.
+    pub(super) fn no_such_run(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no_such_run", detail.into())
+    }
+
+    /// The run has no such step.
+    pub(super) fn no_such_step(run: RunId, step: &str) -> Self {
+        let detail = format!("run {run} has no step `{step}`");
+        Self::new(StatusCode::NOT_FOUND, "no_such_step", detail)
+    }
+
+    /// It is more than is taken.
+    pub(super) fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail.into())
     }
 
     /// The request cannot be understood.
@@ -80,6 +106,7 @@ impl IntoResponse for Refused {
             title,
             status: self.status.as_u16(),
             detail: self.detail,
+            problems: self.problems,
         };
         let mut response = (self.status, Json(problem)).into_response();
         let kind = HeaderValue::from_static("application/problem+json");
@@ -107,6 +134,17 @@ impl From<NotLeader> for Refused {
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store_failed", error.to_string())
+    }
+}
+
+impl From<FindError> for Refused {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::NoRuns => Self::no_such_run("there are no runs yet"),
+            FindError::NoSuchRun(text) => Self::no_such_run(format!("there is no run `{text}`")),
+            FindError::Ambiguous { .. } => Self::bad(error.to_string()),
+            FindError::Store(error) => error.into(),
+        }
     }
 }
 

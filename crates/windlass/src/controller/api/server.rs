@@ -55,12 +55,19 @@ impl Accept for UnixListener {
 pub struct Server<A> {
     doors: A,
     router: Router,
+    head_within: Duration,
 }
 
 impl<A: Accept> Server<A> {
     /// A server behind these doors.
     pub const fn new(doors: A, router: Router) -> Self {
-        Self { doors, router }
+        Self { doors, router, head_within: HEAD_WITHIN }
+    }
+
+    /// The same, for clients that are to be quicker with the head of a request.
+    #[must_use]
+    pub fn head_within(self, head_within: Duration) -> Self {
+        Self { head_within, ..self }
     }
 
     /// Answers until it is told to end.
@@ -74,7 +81,8 @@ impl<A: Accept> Server<A> {
                 () = shutdown.wait() => break,
                 (seat, stream) = accepted => match stream {
                     Ok(stream) => {
-                        let served = serve(stream, self.router.clone(), shutdown.clone());
+                        let served =
+                            serve(stream, self.router.clone(), self.head_within, shutdown.clone());
                         connections.spawn(async move {
                             served.await;
                             drop(seat);
@@ -89,10 +97,15 @@ impl<A: Accept> Server<A> {
     }
 }
 
-async fn serve(stream: Box<dyn Stream>, router: Router, mut shutdown: Shutdown) {
+async fn serve(
+    stream: Box<dyn Stream>,
+    router: Router,
+    head_within: Duration,
+    mut shutdown: Shutdown,
+) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
+        .header_read_timeout(head_within)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
     tokio::select! {

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use axum::Json as Answered;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use windlass_core::engine::{Answer, Request};
 use windlass_core::id::WorkerId;
 use windlass_core::session::{Exchange, Home, Refusal, Register, Registered, Reply};
 
-use super::access;
-use super::input::{Body, Json};
+use super::input::{Body, Json, Path};
 use super::refused::Refused;
 use super::router::Api;
+use super::{access, names};
 use crate::link::http::{EndedReport, LogChunk, LogsTaken};
+use crate::logs::LogStore as _;
 use crate::store::StoreError;
 
 /// Bytes of output that one request may carry: the answer comes when they are written, so that a worker has no more
@@ -28,6 +29,8 @@ pub(super) async fn join(
     Json(register): Json<Register>,
 ) -> Result<Answered<Result<Registered, Refusal>>, Refused> {
     own(access::worker(&headers, id)?, register.worker)?;
+    names::check("the name of a worker", &register.name)?;
+    names::check_labels(register.labels.iter())?;
     // Who shares the leader's fate is in its process and does not come this way.
     let register = Register { home: Home::Apart, ..register };
     match api.handle.ask(Request::Register(register)).await? {

@@ -13,7 +13,7 @@ const REMEMBERED_MAX: usize = 16_384;
 
 /// Who writes which log: the worker that got the hand-out, and nobody else, also when its lease has ended.
 #[derive(Debug, Default)]
-pub struct Writers(Mutex<BTreeMap<LogId, WorkerId>>);
+pub(super) struct Writers(Mutex<BTreeMap<LogId, WorkerId>>);
 
 impl Writers {
     /// Who may write to a log; `None` if nobody may: it was never handed out, or is archived.

@@ -247,6 +247,7 @@ fn judge(answered: Answered, place: &Place) -> Result<Answered, CallError> {
         title: "an answer that is not windlass's".to_owned(),
         status: answered.status.as_u16(),
         detail: format!("{place} answered {}: is it a controller of windlass?", answered.status),
+        problems: Vec::new(),
     });
     Err(CallError::Refused(problem))
 }

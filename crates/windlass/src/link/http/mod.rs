@@ -35,7 +35,7 @@ pub use follow::{BadPlace, Place, may_follow};
 pub use logs::{HttpLogs, Shipping};
 pub use testament::report_ended;
 pub use wire::{
-    Cluster, ClusterId, EndedReport, LEADER_HEADER, LogChunk, LogsTaken, PROTOCOL, PROTOCOL_HEADER,
-    Problem, WORKER_HEADER,
+    Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, KEY_HEADER, LEADER_HEADER,
+    LOG_SIZE_HEADER, LogChunk, LogsTaken, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER,
 };
 pub use worker_link::HttpLink;

@@ -1,8 +1,9 @@
 //! What the bodies and headers say, apart from the session's own messages.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::id::{Fence, Incarnation};
+use windlass_core::id::{Fence, Incarnation, WorkerId};
 
+use crate::journal::{self, Position, Recorded};
 use crate::logs::LogId;
 
 /// The version of the protocol between a worker and its leader. It grows when an older end would misunderstand a newer.
@@ -16,6 +17,15 @@ pub const WORKER_HEADER: &str = "windlass-worker";
 
 /// Names the address of who leads, in the answer of a controller that does not.
 pub const LEADER_HEADER: &str = "windlass-leader";
+
+/// Says how long a log is, beside bytes of it.
+pub const LOG_SIZE_HEADER: &str = "windlass-log-size";
+
+/// Names a submission, so that repeating it does not make a second run.
+pub const KEY_HEADER: &str = "idempotency-key";
+
+/// The kind of content that an [`EventsPage`] is.
+pub const EVENTS_TYPE: &str = "application/vnd.windlass.events";
 
 /// Tells one cluster from another: made once, when its store is made.
 pub type ClusterId = String;
@@ -63,6 +73,47 @@ pub struct LogsTaken {
     pub credit: usize,
 }
 
+/// Events of a run as windlass keeps them, for its own command line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventsPage {
+    /// The workers that had leases of the run, by name.
+    pub workers: Vec<(u64, String)>,
+    /// The position of each event.
+    pub positions: Vec<u64>,
+    /// The events, as in a batch of the journal.
+    #[serde(with = "serde_bytes_as_slice")]
+    pub events: Vec<u8>,
+}
+
+impl EventsPage {
+    /// A page of these events.
+    pub fn new(workers: &[(WorkerId, String)], events: Vec<(Position, Recorded)>) -> Self {
+        let workers = workers.iter().map(|(worker, name)| (worker.0, name.clone())).collect();
+        let (positions, events): (Vec<u64>, Vec<Recorded>) =
+            events.into_iter().map(|(position, recorded)| (position.0, recorded)).unzip();
+        Self { workers, positions, events: journal::encode(&events) }
+    }
+
+    /// The bytes of the page.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a page is plain data")
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote, or says what is wrong with it.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        postcard::from_bytes(bytes).map_err(|error| format!("this is no page of events: {error}"))
+    }
+
+    /// The events, each with its position.
+    pub fn unpack(&self) -> Result<Vec<(Position, Recorded)>, String> {
+        let events = journal::decode(&self.events)?;
+        if events.len() != self.positions.len() {
+            return Err("a page with more events than positions, or fewer".to_owned());
+        }
+        Ok(self.positions.iter().copied().map(Position).zip(events).collect())
+    }
+}
+
 /// Why a request was not done, as RFC 9457 has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -74,6 +125,9 @@ pub struct Problem {
     pub status: u16,
     /// What exactly, why, and what to do.
     pub detail: String,
+    /// Everything that is wrong with a pipeline, each as `windlass validate --json` prints it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<serde_json::Value>,
 }
 
 /// Bytes as bytes: derived, every one of them would be a number by itself.

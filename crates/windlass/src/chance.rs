@@ -1,0 +1,11 @@
+//! The one place where chance comes from that need not be a secret.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use windlass_core::id::RunId;
+use windlass_core::time::Time;
+
+/// The id of a run that is submitted now.
+pub(crate) fn new_run(now: Time) -> RunId {
+    RunId::new(now.as_millis(), RandomState::new().hash_one(std::process::id()))
+}

@@ -1,0 +1,58 @@
+//! What may be called how: names go into logs, tables, terminals and paths.
+
+use super::refused::Refused;
+
+/// The most bytes of a name.
+const NAME_MAX: usize = 128;
+
+/// Labels of one worker.
+const LABELS_MAX: usize = 256;
+
+/// Refuses what is no name: empty, too long, with line breaks or other control characters, or like a path.
+pub(super) fn check(what: &str, name: &str) -> Result<(), Refused> {
+    let bad = name.is_empty()
+        || name.len() > NAME_MAX
+        || name.starts_with('.')
+        || name.trim() != name
+        || name.chars().any(|letter| letter.is_control() || matches!(letter, '/' | '\\'));
+    if !bad {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(40).collect();
+    Err(Refused::bad(format!(
+        "{what} cannot be {shown:?}: it has 1 to {NAME_MAX} bytes, no line breaks, no `/` or `\\`, and no dot in front"
+    )))
+}
+
+/// Refuses labels that nobody could ask for.
+pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), Refused> {
+    for (at, label) in labels.enumerate() {
+        if at == LABELS_MAX {
+            return Err(Refused::bad(format!("a worker has at most {LABELS_MAX} labels")));
+        }
+        let word = |letter: char| !letter.is_control() && !letter.is_whitespace();
+        if label.is_empty() || label.len() > NAME_MAX || !label.chars().all(word) {
+            let shown: String = label.chars().take(40).collect();
+            return Err(Refused::bad(format!(
+                "a label cannot be {shown:?}: it is one word of 1 to {NAME_MAX} bytes"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_go_on_one_line() {
+        for good in ["build-7", "Büro", "my box", "10.0.0.1"] {
+            assert_eq!(check("a name", good), Ok(()), "{good}");
+        }
+        let long = "x".repeat(NAME_MAX + 1);
+        for bad in ["", "a\nb", "../etc", "a/b", "a\\b", ".hidden", " a", "\u{1b}[2J", &long] {
+            assert!(check("a name", bad).is_err(), "{bad}");
+        }
+    }
+}

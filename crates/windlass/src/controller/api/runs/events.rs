@@ -1,0 +1,74 @@
+//! `GET /runs/{run}/events`
+
+use std::sync::Arc;
+
+use axum::Json as Answered;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
+use windlass_core::id::RunId;
+
+use super::lookup;
+use crate::controller::api::input::{self, Path, Query};
+use crate::controller::api::refused::Refused;
+use crate::controller::api::router::Api;
+use crate::journal::{Position, Recorded};
+use crate::link::http::{EVENTS_TYPE, EventsPage};
+
+/// Events in a page whose asker did not say how many.
+const PAGE: usize = 1_000;
+
+/// Events in a page at most: a few megabytes as JSON.
+const PAGE_MAX: usize = 10_000;
+
+/// Which events.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::controller::api) struct Asked {
+    #[serde(default)]
+    after: u64,
+    wait_ms: Option<u64>,
+    limit: Option<usize>,
+}
+
+/// Events behind a position. If there are none yet, and the run goes on, the answer waits for the first.
+pub(in crate::controller::api) async fn events(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let run = lookup::find(&api, &run).await?;
+    lookup::caught_up(&api).await?;
+    let events = next(&api, run, &asked).await?;
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if accept.is_some_and(|accept| accept.contains(EVENTS_TYPE)) {
+        let record = lookup::record(&api, run).await?;
+        let page = EventsPage::new(&record.workers, events).encode();
+        return Ok(([(header::CONTENT_TYPE, EVENTS_TYPE)], page).into_response());
+    }
+    let shown = events.iter().map(|(at, recorded)| recorded.event.to_json(at.0, recorded.at));
+    Ok(Answered(shown.collect::<Vec<Value>>()).into_response())
+}
+
+async fn next(api: &Api, run: RunId, asked: &Asked) -> Result<Vec<(Position, Recorded)>, Refused> {
+    let until = Instant::now() + input::wait(asked.wait_ms);
+    let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let mut moved = api.kept.histories.moved();
+    loop {
+        moved.mark_unchanged();
+        let record = api.kept.histories.record(run);
+        let is_over = record.is_none_or(|record| record.status.is_terminal());
+        let events = lookup::behind(api, run, Position(asked.after), most).await?;
+        if is_over || !events.is_empty() {
+            return Ok(events);
+        }
+        tokio::select! {
+            moved = moved.changed() => if moved.is_err() { return Ok(events) },
+            () = sleep_until(until) => return Ok(events),
+        }
+    }
+}

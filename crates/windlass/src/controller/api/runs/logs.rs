@@ -1,0 +1,90 @@
+//! `GET /runs/{run}/logs` and the bytes of each
+
+use std::sync::Arc;
+
+use axum::Json as Answered;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+use windlass_core::id::StepIx;
+
+use super::lookup;
+use crate::controller::api::input::{self, Path, Query};
+use crate::controller::api::refused::Refused;
+use crate::controller::api::router::Api;
+use crate::link::http::LOG_SIZE_HEADER;
+use crate::logs::{LogId, LogStore as _, READ_MAX};
+
+/// The logs of a run.
+pub(in crate::controller::api) async fn logs(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+) -> Result<Answered<Vec<Value>>, Refused> {
+    let run = lookup::find(&api, &run).await?;
+    let logs = api.kept.logs.list(run).await?;
+    let shown = logs.into_iter().map(|(log, size)| {
+        let LogId { step, attempt, delivery, .. } = log;
+        json!({ "step": step.0, "attempt": attempt, "delivery": delivery, "size": size })
+    });
+    Ok(Answered(shown.collect()))
+}
+
+/// From where on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::controller::api) struct Asked {
+    #[serde(default)]
+    from: u64,
+    wait_ms: Option<u64>,
+}
+
+/// Bytes of a log. If there are none yet, and the attempt goes on, the answer waits for the first.
+pub(in crate::controller::api) async fn log(
+    State(api): State<Arc<Api>>,
+    Path((run, step, attempt, delivery)): Path<(String, u32, u16, u16)>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Refused> {
+    let run = lookup::find(&api, &run).await?;
+    let log = LogId { run, step: StepIx(step), attempt, delivery };
+    let range = asked.from..asked.from.saturating_add(READ_MAX as u64);
+    let wait = input::wait(asked.wait_ms);
+    let mut heard = api.kept.logs.listen(log);
+    let mut part = api.kept.logs.read(log, range.clone()).await?;
+    if part.bytes.is_empty() && !wait.is_zero() {
+        let until = Instant::now() + wait;
+        tokio::select! {
+            _ = heard.changed() => {}
+            () = over(&api, log) => {}
+            () = sleep_until(until) => {}
+        }
+        part = api.kept.logs.read(log, range).await?;
+    }
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
+        (LOG_SIZE_HEADER, part.size.to_string()),
+    ];
+    Ok((headers, part.bytes).into_response())
+}
+
+/// Waits until nothing more is expected in a log.
+async fn over(api: &Api, log: LogId) {
+    let mut moved = api.kept.histories.moved();
+    while !is_over(api, log) && moved.changed().await.is_ok() {}
+}
+
+fn is_over(api: &Api, log: LogId) -> bool {
+    api.handle.views().look(|view| {
+        let Some(run) = view.engine.run(log.run) else { return true };
+        if log.step.0 >= run.plan.node_count() {
+            return true;
+        }
+        let Some(step) = run.steps(log.step).next() else { return true };
+        let (now, asked) = ((step.attempt, step.delivery), (log.attempt, log.delivery));
+        let lies_ahead = now < asked;
+        let is_held = now == asked && view.engine.lease(log.run, log.step).is_some();
+        step.status.is_terminal() || !(lies_ahead || is_held)
+    })
+}

@@ -1,0 +1,96 @@
+//! Which run is meant, and where its events are.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::plan::Plan;
+use windlass_core::summary::Summary;
+
+use crate::archive::{self, RunRecord};
+use crate::controller::NotLeader;
+use crate::controller::api::refused::Refused;
+use crate::controller::api::router::Api;
+use crate::journal::{Position, Recorded};
+
+/// Events that are read at once.
+const PAGE: usize = 16_384;
+
+/// How long histories may take to know what the view knows. They follow it at once, and after a start within a second.
+const CATCH_UP: Duration = Duration::from_secs(5);
+
+/// The run that somebody means: `latest`, an id, or the beginning of one.
+pub(super) async fn find(api: &Api, text: &str) -> Result<RunId, Refused> {
+    let open: Vec<RunId> =
+        api.handle.views().look(|view| view.engine.runs().map(|run| run.id).collect());
+    Ok(archive::find(text, &open, &*api.kept.archive).await?)
+}
+
+/// Waits until what is durable now can be read.
+pub(super) async fn caught_up(api: &Api) -> Result<(), Refused> {
+    let upto = api.handle.views().look(|view| view.position);
+    let mut moved = api.kept.histories.moved();
+    match timeout(CATCH_UP, moved.wait_for(|at| *at >= upto)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(NotLeader.into()),
+    }
+}
+
+/// The line of a run.
+pub(super) async fn record(api: &Api, run: RunId) -> Result<RunRecord, Refused> {
+    if let Some(open) = api.kept.histories.record(run) {
+        return Ok(open);
+    }
+    let sealed = api.kept.archive.run(run).await?;
+    sealed.ok_or_else(|| Refused::no_such_run(format!("there is no run {run} any more")))
+}
+
+/// Events of a run behind a position. A run that is sealed meanwhile was archived before.
+pub(super) async fn behind(
+    api: &Api,
+    run: RunId,
+    after: Position,
+    most: usize,
+) -> Result<Vec<(Position, Recorded)>, Refused> {
+    match api.kept.histories.events(run, after, most) {
+        Some(events) => Ok(events),
+        None => Ok(api.kept.archive.events(run, after, most).await?),
+    }
+}
+
+/// What became of a run so far.
+pub(super) async fn summary(api: &Api, run: RunId) -> Result<Summary, Refused> {
+    caught_up(api).await?;
+    let first = behind(api, run, Position(0), 1).await?;
+    let gone = || Refused::no_such_run(format!("there is no run {run} any more"));
+    let (mut after, submitted) = first.into_iter().next().ok_or_else(gone)?;
+    let mut summary = Summary::from_submitted(submitted.at, &submitted.event).ok_or_else(gone)?;
+    for (worker, name) in record(api, run).await?.workers {
+        summary.know_worker(worker, &name, None);
+    }
+    api.handle.views().look(|view| {
+        for worker in view.engine.workers() {
+            summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
+        }
+    });
+    loop {
+        let page = behind(api, run, after, PAGE).await?;
+        let Some((last, _)) = page.last() else { return Ok(summary) };
+        after = *last;
+        for (_, recorded) in &page {
+            summary.learn(recorded.at, &recorded.event);
+        }
+        // Others are answered between two pages of a large run.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The node of a plan that somebody means: an index, or a name.
+pub(super) fn node(plan: &Plan, run: RunId, text: &str) -> Result<StepIx, Refused> {
+    // No name begins with a digit.
+    let found = match text.parse() {
+        Ok(at) => Some(StepIx(at)).filter(|node| node.0 < plan.node_count()),
+        Err(_) => plan.find(text),
+    };
+    found.ok_or_else(|| Refused::no_such_step(run, text))
+}

@@ -1,0 +1,204 @@
+//! `POST /runs`
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json as Answered;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+use windlass_core::engine::{Answer, Request, RunOptions, Submit, Unplaceable, Warning};
+use windlass_core::expand::{Expanded, Inputs, Selection, expand};
+use windlass_core::id::RunId;
+use windlass_core::plan::Plan;
+use windlass_core::problem::{Code, Problem, Severity, Source};
+use windlass_core::spec;
+use windlass_core::time::Span;
+
+use crate::archive::{Claim, Claimed};
+use crate::chance::new_run;
+use crate::controller::api::input::{self, Body};
+use crate::controller::api::names;
+use crate::controller::api::refused::Refused;
+use crate::controller::api::router::Api;
+use crate::link::http::KEY_HEADER;
+
+/// A pipeline to be run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Submission {
+    text: String,
+    file: Option<String>,
+    name: Option<String>,
+    #[serde(default)]
+    params: BTreeMap<String, Value>,
+    #[serde(default)]
+    selection: Selected,
+    #[serde(default)]
+    keep_going: bool,
+    timeout_ms: Option<u64>,
+    fingerprint: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Selected {
+    steps: Vec<String>,
+    only: Vec<String>,
+    from: Vec<String>,
+    tags: Vec<String>,
+}
+
+/// A pipeline that can be run, and how.
+struct Planned {
+    plan: Arc<Plan>,
+    options: RunOptions,
+}
+
+/// Makes a run of a pipeline. The answer comes when the run is durable.
+pub(in crate::controller::api) async fn submit(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    Body(body): Body,
+) -> Result<Response, Refused> {
+    let key = key(&headers)?;
+    // A large file takes a while to read, and there are few threads that answer.
+    let bytes = body.clone();
+    let planned = spawn_blocking(move || plan(&bytes)).await;
+    let planned = planned.map_err(|_| Refused::bad("this pipeline made windlass stumble"))??;
+    let fresh = new_run(api.now());
+    let (run, known) = match key {
+        None => (fresh, false),
+        Some(key) => claim(&api, key, &body, fresh).await?,
+    };
+    if known && is_here(&api, run).await? {
+        return Ok(taken(run, &[], known));
+    }
+    let Planned { plan, options } = planned;
+    let submit = Submit { run, plan, options, reused: Vec::new() };
+    match api.handle.ask(Request::Submit(submit)).await? {
+        Answer::Submitted { warnings } => Ok(taken(run, &warnings, known)),
+        Answer::Denied(denial) => Err(denial.into()),
+        other => unreachable!("a submission is taken or denied, not {other:?}"),
+    }
+}
+
+fn taken(run: RunId, warnings: &[Warning], known: bool) -> Response {
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let status = if known { StatusCode::OK } else { StatusCode::CREATED };
+    let place = [(header::LOCATION, format!("/runs/{run}"))];
+    let told = json!({ "id": run.to_string(), "warnings": warnings, "known": known });
+    (status, place, Answered(told)).into_response()
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
+    let Some(key) = headers.get(KEY_HEADER) else { return Ok(None) };
+    match key.to_str() {
+        Ok(key) if (1..=crate::archive::KEY_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
+        _ => Err(Refused::bad(format!(
+            "`{KEY_HEADER}` is a text of 1 to {} ASCII characters",
+            crate::archive::KEY_MAX
+        ))),
+    }
+}
+
+/// The run that a key stands for, and whether it did before.
+async fn claim(api: &Api, key: String, body: &Bytes, run: RunId) -> Result<(RunId, bool), Refused> {
+    let body = *blake3::hash(body).as_bytes();
+    match api.kept.archive.claim(Claim { key, body, run, at: api.now() }).await? {
+        Claimed::New => Ok((run, false)),
+        Claimed::Known(run) => Ok((run, true)),
+        Claimed::Conflict(run) => Err(Refused::conflict(
+            "key_conflict",
+            format!(
+                "this idempotency key stands for run {run}, which was submitted with another body"
+            ),
+        )),
+    }
+}
+
+/// Whether a run that a key stands for was made. If not, its first submission did not get through.
+async fn is_here(api: &Api, run: RunId) -> Result<bool, Refused> {
+    let is_open = api.handle.views().look(|view| view.engine.run(run).is_some());
+    Ok(is_open || api.kept.archive.run(run).await?.is_some())
+}
+
+fn plan(body: &[u8]) -> Result<Planned, Refused> {
+    let submission: Submission = input::json(body)?;
+    let file = submission.file.as_deref().unwrap_or("windlass.yml");
+    let name = submission.name.as_deref().unwrap_or("pipeline");
+    names::check("the name of a pipeline", name)?;
+    let params = params(&submission.params)?;
+    let unsound = |source: &Source, problems: &[Problem]| unsound(source, problems);
+    let source = Source::from_bytes(file, submission.text.as_bytes())
+        .map_err(|rejected| unsound(&rejected.source, &[*rejected.problem]))?;
+    let (pipeline, problems) =
+        spec::read(&source, spec::Options { not_available: Severity::Error });
+    let pipeline = pipeline.ok_or_else(|| unsound(&source, &problems))?;
+    let pipeline = submission.selection.to_selection().of(pipeline);
+    let pipeline = pipeline.map_err(|error| Refused::bad(error.to_string()))?;
+    let expanded = expand(&pipeline, Inputs { name, params: &params })
+        .map_err(|problems| unsound(&source, &problems))?;
+    submission.planned(expanded)
+}
+
+impl Submission {
+    fn planned(self, expanded: Expanded) -> Result<Planned, Refused> {
+        let ours = expanded.plan.fingerprint().to_string();
+        if let Some(theirs) = self.fingerprint.filter(|theirs| *theirs != ours) {
+            let detail = format!(
+                "the client made plan {theirs} of this file, this controller makes {ours}: use the same release on both sides"
+            );
+            return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, "other_plan", detail));
+        }
+        let options = RunOptions {
+            root: None,
+            keep_going: self.keep_going,
+            unplaceable: Unplaceable::Wait,
+            timeout: self.timeout_ms.map(Span::millis).or(expanded.timeout),
+        };
+        Ok(Planned { plan: Arc::new(expanded.plan), options })
+    }
+}
+
+impl Selected {
+    fn to_selection(&self) -> Selection {
+        let Self { steps, only, from, tags } = self;
+        Selection {
+            steps: steps.clone(),
+            only: only.clone(),
+            from: from.clone(),
+            tags: tags.clone(),
+        }
+    }
+}
+
+/// Params are texts; a number or a truth value stands for its own.
+fn params(given: &BTreeMap<String, Value>) -> Result<BTreeMap<String, String>, Refused> {
+    let text = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Ok((name.clone(), text.clone())),
+        Value::Number(_) | Value::Bool(_) => Ok((name.clone(), value.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(Refused::bad(format!("param `{name}` is no text, number, true or false")))
+        }
+    };
+    given.iter().map(text).collect()
+}
+
+fn unsound(source: &Source, problems: &[Problem]) -> Refused {
+    const PARAMS: [Code; 4] =
+        [Code::ParamUnknown, Code::ParamMissing, Code::ParamChoice, Code::ParamType];
+    let of_params = problems.iter().all(|problem| PARAMS.contains(&problem.code));
+    let code = if of_params { "bad_params" } else { "bad_pipeline" };
+    let worst = problems.iter().find(|problem| problem.severity == Severity::Error);
+    let first = worst.map_or_else(String::new, |problem| {
+        let line = source.place(problem.span.start).line;
+        format!("line {line} of {}: {} ({})", source.name(), problem.title, problem.code)
+    });
+    let list = problems.iter().map(|problem| problem.to_json(source)).collect();
+    Refused::unsound(code, first, list)
+}

@@ -1,0 +1,40 @@
+//! `GET /runs/{run}/steps/{step}/why`
+
+use std::sync::Arc;
+
+use axum::Json as Answered;
+use axum::extract::State;
+use windlass_core::engine::{Settled, Why};
+use windlass_core::id::StepIx;
+use windlass_core::summary::Summary;
+
+use super::lookup;
+use crate::controller::api::input::Path;
+use crate::controller::api::refused::Refused;
+use crate::controller::api::router::Api;
+
+/// Why a step stands where it stands: the engine's word, or history's for a run that is sealed.
+pub(in crate::controller::api) async fn why(
+    State(api): State<Arc<Api>>,
+    Path((run, step)): Path<(String, String)>,
+) -> Result<Answered<Why>, Refused> {
+    let run = lookup::find(&api, &run).await?;
+    let plan = api.handle.views().look(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
+    if let Some(plan) = plan {
+        let step = lookup::node(&plan, run, &step)?;
+        if let Some(why) = api.handle.views().look(|view| view.engine.why(run, step)) {
+            return Ok(Answered(why));
+        }
+    }
+    let summary = lookup::summary(&api, run).await?;
+    let step = lookup::node(summary.plan(), run, &step)?;
+    Ok(Answered(ended(&summary, step)))
+}
+
+fn ended(summary: &Summary, step: StepIx) -> Why {
+    let cause = summary.step(step).and_then(|step| match step.settled()? {
+        Settled::Blocked { cause } | Settled::CancelledByFailure { cause } => Some(*cause),
+        _ => None,
+    });
+    Why::Ended { cause, cancelled: summary.cancel().map(|(_, reason)| reason) }
+}

@@ -1,0 +1,182 @@
+//! A controller on a port of its own, and requests to it, byte by byte.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use windlass::controller::api::{About, Api, Kept, Server, Token, router};
+use windlass::core::time::Span;
+use windlass::local::{Office, Station, Stores, system_now};
+use windlass::logs::Announced;
+use windlass::shutdown::ShutdownSender;
+
+/// Longer than any answer takes on a machine that is overloaded.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The token of a controller that asks for one.
+pub(super) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A controller that leads, without a worker of its own.
+pub(super) struct Controller {
+    pub(super) station: Station,
+    pub(super) logs: Arc<Announced>,
+    address: SocketAddr,
+    servers: ShutdownSender,
+    serving: JoinHandle<()>,
+    token: Option<&'static str>,
+}
+
+/// How a controller is set up.
+pub(super) struct Setup {
+    pub(super) stores: Stores,
+    pub(super) ttl: Span,
+    pub(super) token: Option<&'static str>,
+    pub(super) head_within: Duration,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let (stores, ttl) = (Stores::in_memory(), Span::secs(15));
+        Self { stores, ttl, token: None, head_within: Duration::from_secs(90) }
+    }
+}
+
+impl Controller {
+    /// One whose stores end with it.
+    pub(super) async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    /// One whose stores are in a folder.
+    pub(super) async fn start_in(folder: &Path) -> Self {
+        let stores = Stores::open(folder).expect("stores open");
+        Self::with(Setup { stores, ..Setup::default() }).await
+    }
+
+    pub(super) async fn with(setup: Setup) -> Self {
+        let Setup { stores, ttl, token, head_within } = setup;
+        let office = Office { name: "here".to_owned(), address: None, ttl };
+        let station = Station::lead(&stores, office).await.expect("nobody else leads");
+        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+        let kept = Kept {
+            archive: Arc::clone(&stores.archive),
+            logs: Arc::clone(&logs),
+            histories: Arc::clone(station.histories()),
+        };
+        let about = About { cluster: "test".to_owned(), advertise: String::new() };
+        let shown = token.map(|token| Token::new(token).expect("it is long enough"));
+        let api = Api::new(station.handle().clone(), kept, about, system_now).with_token(shown);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let (servers, ends) = ShutdownSender::new();
+        let server = Server::new(listener, router(Arc::new(api))).head_within(head_within);
+        let serving = tokio::spawn(server.run(ends));
+        Self { station, logs, address, servers, serving, token }
+    }
+
+    pub(super) async fn shut_down(self) {
+        self.servers.shut_down();
+        self.serving.await.expect("it does not panic");
+        self.station.shut_down().await.expect("it ends in good order");
+    }
+
+    pub(super) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("it listens")
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        self.ask(Ask { method: "GET", path, ..Ask::default() }).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Answer {
+        let body = body.to_string().into_bytes();
+        self.ask(Ask { method: "POST", path, body, ..Ask::default() }).await
+    }
+
+    /// A request, with the token if there is one.
+    pub(super) async fn ask(&self, mut ask: Ask<'_>) -> Answer {
+        let shown = self.token.map(|token| format!("Bearer {token}"));
+        if let Some(token) = &shown {
+            ask.headers.push(("authorization", token));
+        }
+        self.send(&ask.bytes()).await
+    }
+
+    /// Bytes on a connection of their own, and what comes back until it is closed.
+    pub(super) async fn send(&self, bytes: &[u8]) -> Answer {
+        let mut stream = self.connect().await;
+        // Who is refused before the end of a large body need not have read it.
+        drop(stream.write_all(bytes).await);
+        Answer::read(&read_to_end(&mut stream).await)
+    }
+
+    /// A pipeline that is submitted, and its id.
+    pub(super) async fn submit(&self, text: &str) -> String {
+        let answer = self.post("/runs", &serde_json::json!({ "text": text })).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json["id"].as_str().expect("it has an id").to_owned()
+    }
+}
+
+/// Everything that comes until the other end closes, or resets.
+pub(super) async fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    drop(read.expect("the other end closes in time"));
+    bytes
+}
+
+/// A request.
+#[derive(Default)]
+pub(super) struct Ask<'a> {
+    pub(super) method: &'a str,
+    pub(super) path: &'a str,
+    pub(super) headers: Vec<(&'a str, &'a str)>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Ask<'_> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let Self { method, path, headers, body } = self;
+        let length = body.len().to_string();
+        let own = [("host", "test"), ("connection", "close"), ("content-length", &*length)];
+        let headers = own.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n"));
+        let headers: String = headers.collect();
+        let head = format!("{method} {path} HTTP/1.1\r\n{headers}\r\n");
+        [head.into_bytes(), body.clone()].concat()
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// 0 if nothing did.
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) body: Vec<u8>,
+    /// The body, if it is JSON.
+    pub(super) json: Value,
+}
+
+impl Answer {
+    fn read(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+        let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        let body = bytes.get(end + 4..).unwrap_or_default().to_vec();
+        let json = serde_json::from_slice(&body).unwrap_or_default();
+        Self { status, head, body, json }
+    }
+
+    /// Its status and the code of its problem.
+    pub(super) fn refusal(&self) -> (u16, &str) {
+        let is_problem = self.head.contains("content-type: application/problem+json");
+        (self.status, if is_problem { self.json["code"].as_str().unwrap_or("") } else { "" })
+    }
+}

@@ -1,0 +1,6 @@
+//! The controller's API over real connections: what `docs/api.md` says, and what hostile clients try.
+
+mod arrange;
+mod hostile;
+mod runs;
+mod slow;
