@@ -15,7 +15,7 @@ use super::lock::Lock;
 use super::run::{Run, StepState};
 use super::state::Engine;
 use super::worker::WorkerStatus;
-use crate::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
+use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use crate::outcome::{RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::requirement::Labels;
@@ -191,6 +191,12 @@ impl Engine {
             leases: worker.open(),
             since: worker.since,
         })
+    }
+
+    /// The newest exchange of a worker that was answered with a lease, as far as the journal tells: whoever speaks for it
+    /// goes on behind it.
+    pub fn last_exchange(&self, worker: WorkerId) -> Option<Seq> {
+        self.worker_ids.get(&worker).map(|worker| self.workers[*worker].peer.last())
     }
 
     /// Every open lease, in an order that depends on the journal alone.

@@ -9,6 +9,8 @@ mod cell;
 mod cells;
 mod condition;
 mod expanded;
+mod handout;
+pub mod interpreter;
 mod params;
 mod planner;
 mod render;
@@ -19,6 +21,7 @@ mod work;
 
 pub use cell::{cell_name, cell_values};
 pub use expanded::{Expanded, ExpandedStep, Inputs};
+pub use handout::Handout;
 pub use planner::expand;
 pub use selection::{Selection, SelectionError};
 pub use work::{Action, Work};

@@ -10,6 +10,7 @@
 //! | `runs` | submit, list, show, cancel, events, why, logs |
 //! | `workers` | who works here, and what they hold |
 //! | `sessions` | our own workers: join, exchange, ended, logs |
+//! | `foreign` | workers of any make |
 //! | `cluster` | which cluster this is, and whether it is well |
 //! | `access`, `names` | who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
@@ -19,6 +20,7 @@
 
 mod access;
 mod cluster;
+mod foreign;
 mod input;
 mod names;
 mod refused;

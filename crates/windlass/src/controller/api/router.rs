@@ -9,6 +9,7 @@ use axum::routing::{get, post};
 use windlass_core::time::Time;
 
 use super::access::{self, Token};
+use super::foreign::{self, Proxies};
 use super::refused::Refused;
 use super::writers::Writers;
 use super::{cluster, runs, sessions, workers};
@@ -35,6 +36,8 @@ pub struct Api {
     pub(super) token: Option<Token>,
     /// Who writes which log.
     pub(super) writers: Writers,
+    /// Who speaks for which foreign worker.
+    pub(super) proxies: Proxies,
 }
 
 /// Where runs that ended and what steps printed are kept.
@@ -60,7 +63,8 @@ pub struct About {
 impl Api {
     /// The API of the node behind the handle.
     pub fn new(handle: Handle, kept: Kept, about: About, clock: fn() -> Time) -> Self {
-        Self { handle, kept, about, clock, token: None, writers: Writers::default() }
+        let (writers, proxies) = (Writers::default(), Proxies::default());
+        Self { handle, kept, about, clock, token: None, writers, proxies }
     }
 
     /// The same, for those who show a token.
@@ -90,6 +94,11 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/workers", get(workers::list))
         .route("/workers/{id}/drain", post(workers::drain))
         .route("/locks", get(workers::locks))
+        .route("/workers/register", post(foreign::register))
+        .route("/workers/{id}/heartbeat", post(foreign::heartbeat))
+        .route("/workers/{id}/claim", post(foreign::claim))
+        .route("/steps/{id}/complete", post(foreign::complete))
+        .route("/steps/{id}/events", post(foreign::events))
         .route("/workers/{id}/join", post(sessions::join))
         .route("/workers/{id}/exchange", post(sessions::exchange))
         .route("/workers/{id}/ended", post(sessions::ended))

@@ -10,7 +10,6 @@ mod files;
 mod prepare;
 mod process;
 mod record;
-mod shells;
 
 pub use builtin::{Builtin, Place};
 pub use files::clear;

@@ -13,7 +13,7 @@ const KNOWN: &[(&[&str], &[&str])] = &[
 const ARGUMENT_MAX: usize = 128 * 1024 - 1;
 
 /// The command that runs a script. A shell with arguments of its own gets only what makes it read the script.
-pub(super) fn command(shell: Option<&str>, script: &str) -> Result<Vec<String>, String> {
+pub fn command(shell: Option<&str>, script: &str) -> Result<Vec<String>, String> {
     if script.len() > ARGUMENT_MAX {
         return Err(format!(
             "its script has {} bytes, and {ARGUMENT_MAX} can be handed to a shell: keep it in a file",
@@ -33,6 +33,18 @@ pub(super) fn command(shell: Option<&str>, script: &str) -> Result<Vec<String>, 
     Ok(command.chain([script.to_owned()]).collect())
 }
 
+/// A command as a line for sh.
+pub fn as_line(argv: &[String]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte);
+    let quote = |word: &String| {
+        if !word.is_empty() && word.bytes().all(plain) {
+            return word.clone();
+        }
+        format!("'{}'", word.replace('\'', r"'\''"))
+    };
+    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +57,13 @@ mod tests {
         assert_eq!(told(Some("bash -euo pipefail")), "bash -euo pipefail -c x");
         assert_eq!(told(Some("python3")), "python3 -c x");
         assert_eq!(told(Some("fish")), "fish -c x");
+    }
+
+    #[test]
+    fn a_line_for_sh_means_what_the_command_means() {
+        let line =
+            |argv: &[&str]| as_line(&argv.iter().map(|&word| word.into()).collect::<Vec<_>>());
+        assert_eq!(line(&["make", "-j2", "OUT=a/b.c"]), "make -j2 OUT=a/b.c");
+        assert_eq!(line(&["echo", "", "it's $HOME", "a\nb"]), "echo '' 'it'\\''s $HOME' 'a\nb'");
     }
 }

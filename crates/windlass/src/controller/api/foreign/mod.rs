@@ -1,0 +1,26 @@
+//! Workers of any make: requests in plain JSON, over the same sessions as our own.
+//!
+//! ```text
+//!  register ─► WorkerSecret ─► Request::Register
+//!  claim, heartbeat, complete ──► Proxy (one for each worker, one request at a time) ──► Exchange ──► the leader's loop
+//! ```
+//!
+//! A worker of ours holds its end of the session. A foreign one does not know that there is one: its [`Proxy`](proxy::Proxy)
+//! holds that end for it, in the controller. A proxy that is gone with its process is made again from what is durable: the
+//! leases that the worker holds, and how far its exchanges had come.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `register`, `steps` | the requests: joining, heartbeat and claim; complete and events |
+//! | `proxy`, `proxies` | a worker's end of the session; one for each worker |
+//! | `offer` | what a worker is told to execute |
+
+mod offer;
+mod proxies;
+mod proxy;
+mod register;
+mod steps;
+
+pub(super) use proxies::Proxies;
+pub(super) use register::{claim, heartbeat, register};
+pub(super) use steps::{complete, events};

@@ -1,0 +1,47 @@
+//! What a foreign worker is told to execute.
+
+use serde_json::{Map, Value, json};
+use windlass_core::engine::Utc;
+use windlass_core::expand::{Action, Handout, Work, interpreter};
+use windlass_core::session::Grant;
+use windlass_core::time::{Span, Time};
+
+/// A lease in words that need no windlass to be understood, or why it cannot be put so. Secrets are named: their values
+/// are the worker's own.
+pub(super) fn offer(grant: &Grant, worker: &str, expires: Time) -> Result<Value, String> {
+    let work =
+        Work::parse(&grant.work).map_err(|error| format!("its work is not known: {error}"))?;
+    let handout = Handout { work: &work, grant };
+    let scope = handout.scope();
+    let mut env = handout.variables(&scope)?;
+    env.extend(handout.identity(worker));
+    let env: Map<String, Value> =
+        env.into_iter().map(|(name, value)| (name, value.into())).collect();
+    Ok(json!({
+        "step_id": format!("{}.{}", grant.lease.run, grant.lease.step.0),
+        "run_id": grant.lease.run.to_string(),
+        "phase": grant.name,
+        "lease_expires_at": Utc(expires).to_string(),
+        "fence": grant.lease.fence.0,
+        "run": command(&work.action)?,
+        "env": env,
+        "secrets": work.secrets,
+        "dir": handout.dir(&scope)?,
+        "timeout_ms": grant.timeout.map(Span::as_millis),
+    }))
+}
+
+/// What sh is to run.
+fn command(action: &Action) -> Result<String, String> {
+    match action {
+        Action::Script { text, shell: None } => Ok(text.clone()),
+        Action::Script { text, shell } => {
+            Ok(interpreter::as_line(&interpreter::command(shell.as_deref(), text)?))
+        }
+        Action::Exec { argv } => Ok(interpreter::as_line(argv)),
+        Action::Noop => Ok("true".to_owned()),
+        Action::Unavailable { key } => {
+            Err(format!("`{key}` is not available in this version of windlass"))
+        }
+    }
+}

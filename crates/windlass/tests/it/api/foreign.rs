@@ -1,0 +1,328 @@
+//! Workers of another make: registered, given steps, believed, and held to their leases.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use windlass::core::time::Span;
+
+use super::arrange::{Answer, Ask, Controller, Setup};
+
+const CHAIN: &str = r#"
+name: chain
+steps:
+  build: { run: make all, outputs: [version], requires: linux }
+  ship:
+    needs: build
+    env: { CHANNEL: beta }
+    secrets: [TOKEN]
+    dir: site
+    timeout: 10m
+    run: ./ship "${{ steps.build.outputs.version }}"
+"#;
+
+/// A worker as a program in any language would be one.
+struct Foreigner {
+    id: String,
+    secret: String,
+}
+
+impl Foreigner {
+    async fn join(controller: &Controller, name: &str) -> Self {
+        let joining = json!({ "hostname": name, "capabilities": ["linux"], "slots": 2 });
+        let answer = controller.post("/workers/register", &joining).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let text = |key: &str| answer.json[key].as_str().expect("it is a text").to_owned();
+        Self { id: text("worker_id"), secret: text("secret") }
+    }
+
+    async fn tell(&self, controller: &Controller, path: &str, body: Value) -> Answer {
+        let headers = vec![("windlass-worker", &*self.secret)];
+        let body = body.to_string().into_bytes();
+        controller.ask(Ask { method: "POST", path, headers, body }).await
+    }
+
+    async fn claim(&self, controller: &Controller, request: &str) -> Answer {
+        let path = format!("/workers/{}/claim", self.id);
+        self.tell(controller, &path, json!({ "request_id": request })).await
+    }
+
+    /// Claims a step that must be there, and returns its id and fence.
+    async fn claimed(&self, controller: &Controller) -> (String, u64) {
+        let answer = self.tell(controller, &format!("/workers/{}/claim", self.id), json!({})).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let step = answer.json["step_id"].as_str().expect("an id").to_owned();
+        (step, answer.json["fence"].as_u64().expect("a fence"))
+    }
+
+    async fn beat(&self, controller: &Controller, body: Value) -> Answer {
+        self.tell(controller, &format!("/workers/{}/heartbeat", self.id), body).await
+    }
+
+    async fn succeed(&self, controller: &Controller, (step, fence): &(String, u64)) -> Answer {
+        let done = json!({ "fence": fence, "status": "succeeded", "exit_code": 0 });
+        self.tell(controller, &format!("/steps/{step}/complete"), done).await
+    }
+}
+
+async fn status(controller: &Controller, step: usize) -> Value {
+    controller.get("/runs/latest").await.json["steps"][step]["status"].clone()
+}
+
+#[tokio::test]
+async fn a_program_in_any_language_can_run_a_pipeline() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    assert_eq!(worker.claim(&controller, "r0").await.status, 204, "there is nothing to do");
+    let id = controller.submit(CHAIN).await;
+    let build = worker.claim(&controller, "r1").await.json;
+    assert_eq!(build["step_id"], format!("{id}.0"));
+    assert_eq!((&build["run_id"], &build["phase"]), (&json!(id), &json!("build")));
+    assert_eq!(build["run"], "make all");
+    assert_eq!(build["env"]["WINDLASS_STEP"], "build");
+    assert_eq!(build["env"]["WINDLASS_WORKER"], "build-7");
+    assert!(build["lease_expires_at"].as_str().expect("a time").ends_with('Z'));
+    assert_eq!(status(&controller, 0).await, "running");
+    assert_eq!(worker.claim(&controller, "r1").await.json, build, "the same request again");
+    assert_eq!(worker.claim(&controller, "r2").await.status, 204, "the other one waits");
+    let done = json!({
+        "fence": build["fence"], "status": "succeeded", "exit_code": 0, "output_path": "out/",
+        "artifact_refs": ["a.tar"], "outputs": { "version": "1.2" },
+    });
+    let path = format!("/steps/{id}.0/complete");
+    for _ in 0..2 {
+        let answer = worker.tell(&controller, &path, done.clone()).await;
+        assert_eq!((answer.status, answer.json), (200, json!({ "accepted": true })));
+    }
+    let ship = worker.claim(&controller, "r3").await.json;
+    let words = ship["run"].as_str().expect("a script");
+    let variable = words.split('$').nth(1).expect("a variable").trim_matches(['{', '}', '"']);
+    assert_eq!(ship["env"][variable], "1.2", "{ship}");
+    assert_eq!(ship["env"]["CHANNEL"], "beta");
+    assert_eq!((&ship["secrets"], &ship["dir"]), (&json!(["TOKEN"]), &json!("site")));
+    assert_eq!(ship["timeout_ms"], 600_000);
+    let failed = json!({ "fence": ship["fence"], "status": "failed", "exit_code": 3 });
+    assert_eq!(
+        worker.tell(&controller, &format!("/steps/{id}.1/complete"), failed).await.status,
+        200
+    );
+    let run = controller.get(&format!("/runs/{id}")).await.json;
+    assert_eq!(run["status"], "failed");
+    assert_eq!(
+        run["steps"][0]["outputs"],
+        json!({ "output_path": "out/", "artifact_refs": ["a.tar"], "version": "1.2" })
+    );
+    assert_eq!(run["steps"][1]["attempts"][0]["exit_code"], 3);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_heartbeat_does_not_list_is_lost_at_once() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    controller.submit("steps: { a: { run: make }, b: { run: make } }").await;
+    let (a, b) = (worker.claimed(&controller).await, worker.claimed(&controller).await);
+    let answer = worker.beat(&controller, json!({ "status": "busy", "metrics": {} })).await;
+    assert_eq!((answer.status, answer.json), (200, json!({ "stop": [] })));
+    assert_eq!(status(&controller, 0).await, "running");
+    let answer = worker.beat(&controller, json!({ "leases": [b.1] })).await;
+    assert_eq!(answer.json, json!({ "stop": [] }));
+    assert_eq!(status(&controller, 0).await, "ready", "it is to be handed out again");
+    assert_eq!(worker.succeed(&controller, &a).await.refusal(), (409, "stale"));
+    let answer = worker.beat(&controller, json!({ "leases": [a.1, b.1] })).await;
+    assert_eq!(answer.json, json!({ "stop": [a.1] }), "it still runs what is not its own");
+    assert_eq!(worker.succeed(&controller, &b).await.status, 200);
+    let again = worker.claimed(&controller).await;
+    assert!(again.0 == a.0 && again.1 > a.1);
+    assert_eq!(worker.succeed(&controller, &again).await.status, 200);
+    assert_eq!(controller.get("/runs/latest").await.json["status"], "succeeded");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_worker_is_told_to_stop_until_it_has() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    let id = controller.submit("steps: { a: { run: make } }").await;
+    let (step, fence) = worker.claimed(&controller).await;
+    assert_eq!(controller.post(&format!("/runs/{id}/cancel"), &json!({})).await.status, 200);
+    for _ in 0..3 {
+        let answer = worker.beat(&controller, json!({ "leases": [fence] })).await;
+        assert_eq!(answer.json, json!({ "stop": [fence] }));
+    }
+    let done = json!({ "fence": fence, "status": "cancelled" });
+    assert_eq!(
+        worker.tell(&controller, &format!("/steps/{step}/complete"), done).await.status,
+        200
+    );
+    assert_eq!(worker.beat(&controller, json!({ "leases": [] })).await.json, json!({ "stop": [] }));
+    assert_eq!(controller.get("/runs/latest").await.json["status"], "cancelled");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn nobody_speaks_for_another_worker() {
+    let controller = Controller::start().await;
+    let holder = Foreigner::join(&controller, "build-7").await;
+    let thief = Foreigner::join(&controller, "build-8").await;
+    let id = controller.submit("steps: { a: { run: make } }").await;
+    let lease = holder.claimed(&controller).await;
+    let forged = Foreigner { id: holder.id.clone(), secret: thief.secret.clone() };
+    for request in ["claim", "heartbeat"] {
+        let path = format!("/workers/{}/{request}", holder.id);
+        assert_eq!(
+            forged.tell(&controller, &path, json!({})).await.refusal(),
+            (403, "other_worker")
+        );
+        assert_eq!(controller.post(&path, &json!({})).await.refusal(), (401, "no_worker_secret"));
+    }
+    assert_eq!(thief.succeed(&controller, &lease).await.refusal(), (403, "other_worker"));
+    let said = json!({ "event_type": "output", "payload": "ha" });
+    let events = format!("/steps/{}/events", lease.0);
+    assert_eq!(thief.tell(&controller, &events, said.clone()).await.refusal(), (409, "stale"));
+    assert_eq!(controller.post(&events, &said).await.refusal(), (401, "no_worker_secret"));
+    let guessed = (lease.0.clone(), lease.1 + 1);
+    assert_eq!(holder.succeed(&controller, &guessed).await.refusal(), (409, "stale"));
+    let nobody = Foreigner { id: "7".to_owned(), secret: "ab".repeat(32) };
+    assert_eq!(nobody.beat(&controller, json!({})).await.refusal(), (403, "other_worker"));
+    assert_eq!(nobody.succeed(&controller, &lease).await.refusal(), (403, "other_worker"));
+    let steps = [("nonsense", 400, "bad_request"), ("0.0", 404, "no_such_run")];
+    for (step, status, code) in steps {
+        let answer = holder.succeed(&controller, &(step.to_owned(), lease.1)).await;
+        assert_eq!(answer.refusal(), (status, code), "{step}");
+    }
+    let answer = holder.succeed(&controller, &(format!("{id}.9"), lease.1)).await;
+    assert_eq!(answer.refusal(), (404, "no_such_step"));
+    assert_eq!(status(&controller, 0).await, "running", "nothing of it had an effect");
+    assert_eq!(holder.succeed(&controller, &lease).await.status, 200);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_worker_has_a_decent_name() {
+    let controller = Controller::start().await;
+    for name in ["", "a\nb", "../a", "a/b", "\u{1b}[2J"] {
+        let joining = json!({ "hostname": name });
+        let answer = controller.post("/workers/register", &joining).await;
+        assert_eq!(answer.refusal(), (400, "bad_request"), "{name:?}");
+    }
+    let unfit = [
+        json!({ "hostname": "a", "capabilities": ["a b"] }),
+        json!({ "hostname": "a", "slots": 0 }),
+        json!({ "hostname": "a", "slots": 4_000_000_000_u64 }),
+        json!({ "host": "a" }),
+    ];
+    for joining in unfit {
+        let answer = controller.post("/workers/register", &joining).await;
+        assert_eq!(answer.refusal(), (400, "bad_request"), "{joining}");
+    }
+    let first = Foreigner::join(&controller, "build-7").await;
+    let taken = controller.post("/workers/register", &json!({ "hostname": "build-7" })).await;
+    assert_eq!(taken.refusal(), (409, "refused"));
+    let again =
+        first.tell(&controller, "/workers/register", json!({ "hostname": "build-7" })).await;
+    assert_eq!(again.json["worker_id"], json!(first.id), "with its secret it takes over");
+    let workers = controller.get("/workers").await.json;
+    assert_eq!(workers.as_array().map(Vec::len), Some(1), "{workers}");
+    assert_eq!(workers[0]["name"], "build-7");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_drained_gets_no_more() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    controller.submit("steps: { a: { run: make, lock: press }, b: { run: make } }").await;
+    let lease = worker.claimed(&controller).await;
+    let locks = controller.get("/locks").await.json;
+    assert_eq!(
+        (&locks[0]["name"], &locks[0]["holders"][0]["worker"]),
+        (&json!("press"), &json!("build-7"))
+    );
+    assert_eq!(
+        controller.post("/workers/build-9/drain", &json!({})).await.refusal(),
+        (404, "no_such_worker")
+    );
+    assert_eq!(controller.post("/workers/build-7/drain", &json!({})).await.status, 200);
+    assert_eq!(worker.claim(&controller, "r").await.status, 204);
+    assert_eq!(worker.succeed(&controller, &lease).await.status, 200, "what it has it finishes");
+    assert_eq!(controller.get("/workers").await.json[0]["status"], "draining");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_lease_outlives_the_controller_that_gave_it() {
+    let folder = TempDir::new().expect("a folder");
+    let first = Controller::start_in(folder.path()).await;
+    let worker = Foreigner::join(&first, "build-7").await;
+    first.submit("steps: { a: { run: make }, b: { run: make }, c: { run: make } }").await;
+    let (a, b) = (worker.claimed(&first).await, worker.claimed(&first).await);
+    assert_eq!(worker.succeed(&first, &a).await.status, 200);
+    first.shut_down().await;
+
+    let second = Controller::start_in(folder.path()).await;
+    assert_eq!(worker.succeed(&second, &a).await.status, 200, "the answer is the one from before");
+    assert_eq!(worker.beat(&second, json!({ "leases": [b.1] })).await.json, json!({ "stop": [] }));
+    let c = worker.claimed(&second).await;
+    assert!(c.1 > b.1);
+    for lease in [&b, &c] {
+        assert_eq!(worker.succeed(&second, lease).await.status, 200);
+    }
+    assert_eq!(second.get("/runs/latest").await.json["status"], "succeeded");
+    second.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_is_silent_loses_its_lease_and_is_told() {
+    let setup = Setup { ttl: Span::millis(500), ..Setup::default() };
+    let controller = Controller::with(setup).await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    let other = Foreigner::join(&controller, "build-8").await;
+    let id = controller.submit("steps: { a: { run: make } }").await;
+    let lost = worker.claimed(&controller).await;
+    let mut after = 0;
+    loop {
+        let path = format!("/runs/{id}/events?after={after}&wait_ms=30000");
+        let events = controller.get(&path).await.json;
+        let events = events.as_array().expect("a list");
+        after = events.last().expect("it goes on")["pos"].as_u64().expect("a position");
+        if events.iter().any(|event| event["data"]["outcome"] == "lost") {
+            break;
+        }
+        assert!(!events.is_empty());
+    }
+    let taken = other.claimed(&controller).await;
+    assert!(taken.0 == lost.0 && taken.1 > lost.1);
+    assert_eq!(worker.succeed(&controller, &lost).await.refusal(), (409, "stale"));
+    assert_eq!(other.succeed(&controller, &taken).await.status, 200);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_worker_tells_of_a_step_is_in_its_log() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    let id = controller.submit(CHAIN).await;
+    let lease = worker.claimed(&controller).await;
+    let path = format!("/steps/{}/events", lease.0);
+    let told = [
+        json!({ "event_type": "output", "payload": "making…\n" }),
+        json!({ "event_type": "progress", "payload": { "percent": 50 }, "fence": lease.1 }),
+    ];
+    for told in told {
+        assert_eq!(worker.tell(&controller, &path, told).await.status, 200);
+    }
+    let log = controller.get(&format!("/runs/{id}/logs/0/1/1")).await;
+    assert_eq!(String::from_utf8_lossy(&log.body), "making…\nprogress {\"percent\":50}\n");
+    let bad = json!({ "event_type": "a\nb", "payload": "" });
+    assert_eq!(worker.tell(&controller, &path, bad).await.refusal(), (400, "bad_request"));
+    assert_eq!(worker.succeed(&controller, &lease).await.status, 200);
+    let late = json!({ "event_type": "output", "payload": "and more\n" });
+    assert_eq!(worker.tell(&controller, &path, late).await.refusal(), (409, "stale"));
+
+    // The version that the next step reads was never written: it fails, and says so.
+    assert_eq!(worker.claim(&controller, "r").await.status, 204);
+    assert_eq!(status(&controller, 1).await, "failed");
+    let log = controller.get(&format!("/runs/{id}/logs/1/1/1")).await;
+    let said = String::from_utf8_lossy(&log.body);
+    assert!(said.starts_with("windlass: ") && said.contains("version"), "{said}");
+    controller.shut_down().await;
+}
