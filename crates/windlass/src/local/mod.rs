@@ -11,7 +11,7 @@
 mod clock;
 mod cluster;
 mod records;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "http"))]
 mod socket;
 mod station;
 mod stores;
@@ -20,7 +20,7 @@ mod tee;
 pub use clock::system_now;
 pub use cluster::cluster_id;
 pub use records::Records;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "http"))]
 pub use socket::{Socket, SocketError, cancel, is_led};
 pub use station::{Crew, Office, Station, StationError};
 pub use stores::Stores;

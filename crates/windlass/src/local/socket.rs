@@ -1,7 +1,7 @@
-//! The other terminal's way to a local run: a socket beside its store.
+//! The other terminal's way to a local run: the controller's API, on a socket beside its store.
 //!
-//! One question a line, one answer a line, both JSON. Whatever can be read is read from the stores; only what the leader
-//! must decide is asked here.
+//! Whatever can be read is read from the stores; only what the leader must decide is asked here. Who may open the socket
+//! may do everything, so no token is asked for.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,15 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
-use windlass_core::engine::{Answer, CancelLevel, Request};
+use serde_json::json;
+use tokio::net::UnixListener;
+use windlass_core::engine::CancelLevel;
 use windlass_core::id::RunId;
 
-use crate::controller::Handle;
+use crate::controller::api::{Api, Server, router};
+use crate::link::http::{CallError, Client, Credentials, Place, UnixSocket};
 use crate::shutdown::Shutdown;
 
 const NAME: &str = "leader.sock";
@@ -25,30 +23,11 @@ const NAME: &str = "leader.sock";
 /// Linux allows 107 bytes, macOS 103.
 const ADDRESS_MAX: usize = 103;
 
-/// Terminals that ask at the same time; more wait.
-const CLIENTS_MAX: usize = 16;
-
-/// A question is short.
-const LINE_MAX: u64 = 4_096;
-
-/// How long either side waits for the other.
+/// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What may be asked.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Question {
-    /// End a run.
-    Cancel { run: u64, level: CancelLevel },
-}
-
-/// What came of it.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Told {
-    Done,
-    Refused { why: String },
-}
+/// What a request says whom it is for; the socket is what it reaches.
+const PLACE: &str = "http://localhost";
 
 /// Why a question has no good answer.
 #[derive(Debug, thiserror::Error)]
@@ -66,17 +45,30 @@ pub enum SocketError {
 
 /// Asks the leader of the stores in a folder to end a run.
 pub async fn cancel(folder: &Path, run: RunId, level: CancelLevel) -> Result<(), SocketError> {
-    let connected = UnixStream::connect(address(folder)).await;
-    let mut stream = connected.map_err(|_| SocketError::NobodyLeads)?;
-    let asked = timeout(PATIENCE, ask(&mut stream, &Question::Cancel { run: run.0, level })).await;
-    let late = |_| SocketError::NoAnswer(io::ErrorKind::TimedOut.into());
-    match asked.map_err(late)?.map_err(SocketError::NoAnswer)? {
-        Told::Done => Ok(()),
-        Told::Refused { why } => Err(SocketError::Refused(why)),
+    if !is_led(folder) {
+        return Err(SocketError::NobodyLeads);
+    }
+    let client = Client::new(Arc::new(UnixSocket(address(folder))), Credentials::default());
+    let place: Place = PLACE.parse().expect("it is an address");
+    let level = match level {
+        CancelLevel::Stop => "stop",
+        CancelLevel::Kill => "kill",
+    };
+    let path = format!("/runs/{run}/cancel");
+    match client.post(&place, &path, &json!({ "level": level }), PATIENCE).await {
+        Ok(_) => Ok(()),
+        Err(CallError::Refused(problem)) => Err(SocketError::Refused(problem.detail)),
+        Err(CallError::Unreachable { reason, .. }) => {
+            Err(SocketError::NoAnswer(io::Error::other(reason)))
+        }
+        Err(error @ CallError::NotLeader { .. }) => {
+            Err(SocketError::NoAnswer(io::Error::other(error)))
+        }
     }
 }
 
-/// Whether somebody leads the stores in a folder, and works for them.
+/// Whether somebody leads the stores in a folder, and works for them. No answer is waited for: a process that is stopped
+/// for a while leads all the same.
 pub fn is_led(folder: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(address(folder)).is_ok()
 }
@@ -92,30 +84,16 @@ fn address(folder: &Path) -> PathBuf {
     std::env::temp_dir().join(format!("windlass-{}.sock", &hash[..32]))
 }
 
-async fn ask(stream: &mut UnixStream, question: &Question) -> io::Result<Told> {
-    let mut line = serde_json::to_string(question)?;
-    line.push('\n');
-    stream.write_all(line.as_bytes()).await?;
-    Ok(serde_json::from_str(&read_line(stream).await?)?)
-}
-
-async fn read_line(stream: &mut UnixStream) -> io::Result<String> {
-    let mut line = String::new();
-    BufReader::new(stream.take(LINE_MAX)).read_line(&mut line).await?;
-    Ok(line)
-}
-
 /// Answers other terminals while a run is led.
 #[derive(Debug)]
 pub struct Socket {
-    listener: UnixListener,
+    server: Server<UnixListener>,
     file: PathBuf,
-    handle: Handle,
 }
 
 impl Socket {
     /// Listens in a folder whose stores this process leads: a socket that is there already is a dead one's.
-    pub fn bind(folder: &Path, handle: Handle) -> io::Result<Self> {
+    pub fn bind(folder: &Path, api: Api) -> io::Result<Self> {
         let file = address(folder);
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -124,48 +102,12 @@ impl Socket {
         let listener = UnixListener::bind(&file)?;
         // Who may write to the socket may end the run: only its owner.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { listener, file, handle })
+        Ok(Self { server: Server::new(listener, router(Arc::new(api))), file })
     }
 
     /// Answers until it is told to end.
-    pub async fn run(self, mut shutdown: Shutdown) {
-        let seats = Arc::new(Semaphore::new(CLIENTS_MAX));
-        loop {
-            let seat = Arc::clone(&seats).acquire_owned();
-            tokio::select! {
-                () = shutdown.wait() => break,
-                (stream, seat) = async { (self.listener.accept().await, seat.await) } => {
-                    let Ok((stream, _)) = stream else { continue };
-                    let handle = self.handle.clone();
-                    tokio::spawn(async move {
-                        drop(timeout(PATIENCE, serve(stream, handle)).await);
-                        drop(seat);
-                    });
-                }
-            }
-        }
+    pub async fn run(self, shutdown: Shutdown) {
+        self.server.run(shutdown).await;
         drop(std::fs::remove_file(&self.file));
-    }
-}
-
-async fn serve(mut stream: UnixStream, handle: Handle) -> io::Result<()> {
-    let line = read_line(&mut stream).await?;
-    let told = match serde_json::from_str(&line) {
-        Ok(question) => answer(question, &handle).await,
-        Err(error) => {
-            Told::Refused { why: format!("this windlass does not understand that: {error}") }
-        }
-    };
-    let mut line = serde_json::to_string(&told)?;
-    line.push('\n');
-    stream.write_all(line.as_bytes()).await
-}
-
-async fn answer(question: Question, handle: &Handle) -> Told {
-    let Question::Cancel { run, level } = question;
-    match handle.ask(Request::Cancel { run: RunId(run), level }).await {
-        Ok(Answer::Denied(denial)) => Told::Refused { why: denial.to_string() },
-        Ok(_) => Told::Done,
-        Err(error) => Told::Refused { why: error.to_string() },
     }
 }

@@ -14,10 +14,14 @@ use windlass_core::time::Span;
 
 use super::clock::system_now;
 use super::stores::Stores;
+#[cfg(feature = "http")]
+use crate::controller::api::{About, Api, Kept};
 use crate::controller::{
     Handle, Histories, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep, View,
 };
 use crate::journal::Candidate;
+#[cfg(feature = "http")]
+use crate::logs::Announced;
 use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::store::StoreError;
 use crate::worker::{Executor, Worker, WorkerError};
@@ -178,6 +182,17 @@ impl Station {
     /// The events of runs that are not sealed.
     pub const fn histories(&self) -> &Arc<Histories> {
         &self.histories
+    }
+
+    /// What answers others over HTTP. Whoever writes logs in this process has to do so through `logs`.
+    #[cfg(feature = "http")]
+    pub fn api(&self, stores: &Stores, logs: &Arc<Announced>, about: About) -> Api {
+        let kept = Kept {
+            archive: Arc::clone(&stores.archive),
+            logs: Arc::clone(logs),
+            histories: Arc::clone(&self.histories),
+        };
+        Api::new(self.handle.clone(), kept, about, system_now)
     }
 
     /// Waits until it cannot go on; for ever if it can.

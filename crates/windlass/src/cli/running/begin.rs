@@ -16,10 +16,12 @@ use crate::chance::new_run;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
+use crate::controller::api::About;
 use crate::controller::{NodeError, View};
 use crate::local::{
     Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, system_now,
 };
+use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Place, clear};
 use crate::worker::guard::{Guard, kill_strays};
@@ -40,12 +42,14 @@ async fn begin(order: Order) -> Result<u8, CliError> {
     for warning in &stores.warnings {
         output::talk(&format!("{} {warning}", order.look.paint(Ink::Warn, "warning:")));
     }
-    let (tee, printed) = Tee::new(Arc::clone(&stores.logs));
+    let announced = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+    let (tee, printed) = Tee::new(Arc::clone(&announced) as _);
     let station = Station::lead(&stores, Office::alone(&environment::host_name())).await?;
     let (sockets, ends) = ShutdownSender::new();
     let socket = order.store.as_deref().and_then(|folder| {
         // A run that nobody else can talk to is still a run.
-        Socket::bind(folder, station.handle().clone()).ok()
+        let about = About { cluster: "local".to_owned(), advertise: String::new() };
+        Socket::bind(folder, station.api(&stores, &announced, about)).ok()
     });
     let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
     let done = lead(&order, &stores, station, (Arc::new(tee), printed)).await;

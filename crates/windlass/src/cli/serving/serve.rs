@@ -14,8 +14,8 @@ use super::ends::Ends;
 use super::post::{guard, place};
 use crate::cli::error::CliError;
 use crate::cli::{environment, output};
-use crate::controller::api::{About, Api, Kept, Server, Token, router};
-use crate::local::{Crew, Office, Station, Stores, cluster_id, system_now};
+use crate::controller::api::{About, Server, Token, router};
+use crate::local::{Crew, Office, Socket, Station, Stores, cluster_id};
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
 use crate::worker::State;
@@ -108,21 +108,20 @@ impl Controller {
         let cluster = cluster_id(&order.store).map_err(|error| {
             CliError::unreachable(format!("the store cannot be named: {error}"))
         })?;
-        let (servers, ends) = ShutdownSender::new();
-        let mut tasks = Vec::new();
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-        let kept = Kept {
-            archive: Arc::clone(&stores.archive),
-            logs: Arc::clone(&logs),
-            histories: Arc::clone(station.histories()),
-        };
         let about = About { cluster: cluster.clone(), advertise: advertise.clone() };
-        let api = api(order, &station, kept, about)?;
+        let token = order.token.as_deref().map(Token::new).transpose().map_err(CliError::usage)?;
+        let (servers, ends) = ShutdownSender::new();
+        let api = station.api(&stores, &logs, about.clone()).with_token(token);
         let server = Server::new(listener, router(Arc::new(api)));
-        tasks.push(tokio::spawn(server.run(ends.clone())));
-        let chronicle =
-            Chronicle { views: Arc::clone(station.handle().views()), verbose: order.verbose };
-        tasks.push(tokio::spawn(chronicle.run(ends)));
+        let views = Arc::clone(station.handle().views());
+        let chronicle = Chronicle { views, verbose: order.verbose };
+        let mut tasks =
+            vec![tokio::spawn(server.run(ends.clone())), tokio::spawn(chronicle.run(ends.clone()))];
+        // For commands that are given in its folder. Others find it by its address.
+        if let Ok(socket) = Socket::bind(&order.store, station.api(&stores, &logs, about)) {
+            tasks.push(tokio::spawn(socket.run(ends)));
+        }
         let state = State::open(&order.store.join("workers/leader"))?;
         station.work(crew(order, &state, logs).await?).await?;
         Ok(Self { station, address, advertise, cluster, servers, tasks, _state: state })
@@ -171,11 +170,6 @@ impl Controller {
         }
         ended.map(|()| 0)
     }
-}
-
-fn api(order: &Serve, station: &Station, kept: Kept, about: About) -> Result<Api, CliError> {
-    let token = order.token.as_deref().map(Token::new).transpose().map_err(CliError::usage)?;
-    Ok(Api::new(station.handle().clone(), kept, about, system_now).with_token(token))
 }
 
 /// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.

@@ -94,6 +94,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/workers", get(workers::list))
         .route("/workers/{id}/drain", post(workers::drain))
         .route("/locks", get(workers::locks))
+        .route("/queue", get(workers::queue))
         .route("/workers/register", post(foreign::register))
         .route("/workers/{id}/heartbeat", post(foreign::heartbeat))
         .route("/workers/{id}/claim", post(foreign::claim))

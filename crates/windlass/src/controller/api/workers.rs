@@ -1,4 +1,4 @@
-//! `GET /workers`, `POST /workers/{id}/drain`, `GET /locks`
+//! `GET /workers`, `POST /workers/{id}/drain`, `GET /locks`, `GET /queue`
 
 use std::sync::Arc;
 
@@ -6,7 +6,9 @@ use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use windlass_core::engine::{Answer, Request, WorkerStatus};
+use windlass_core::engine::{
+    Answer, ClassReport, LockHolder, LockReport, Request, Utc, WorkerReport, WorkerStatus,
+};
 use windlass_core::id::WorkerId;
 
 use super::input::Path;
@@ -15,13 +17,60 @@ use super::router::Api;
 
 /// Every worker that is known.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
-    let workers = api.handle.views().look(|view| view.engine.workers().map(to_json).collect());
-    Answered(workers)
+    Answered(api.handle.views().look(|view| view.engine.workers().map(worker_json).collect()))
+}
+
+fn worker_json(worker: WorkerReport<'_>) -> Value {
+    json!({
+        "id": worker.id.0.to_string(),
+        "name": worker.name,
+        "status": worker.status.to_string(),
+        "labels": worker.labels,
+        "slots": worker.slots,
+        "leases": worker.leases,
+        "since": Utc(worker.since).to_string(),
+    })
 }
 
 /// Every lock that an active run names.
 pub(super) async fn locks(State(api): State<Arc<Api>>) -> Answered<Value> {
-    Answered(api.handle.views().look(|view| view.engine.locks().map(to_json).collect()))
+    Answered(api.handle.views().look(|view| view.engine.locks().map(lock_json).collect()))
+}
+
+fn lock_json(lock: LockReport<'_>) -> Value {
+    let holder = |holder: LockHolder<'_>| {
+        json!({
+            "run": holder.run.to_string(),
+            "step": holder.step.0,
+            "name": holder.name,
+            "worker": holder.worker,
+            "fence": holder.fence,
+            "since": Utc(holder.since).to_string(),
+        })
+    };
+    json!({
+        "name": lock.name,
+        "slots": lock.slots,
+        "holders": lock.holders.into_iter().map(holder).collect::<Vec<Value>>(),
+        "waiting": lock.waiting,
+    })
+}
+
+/// What is ready and waits, by requirement.
+pub(super) async fn queue(State(api): State<Arc<Api>>) -> Answered<Value> {
+    let queue = api.handle.views().look(|view| view.engine.queue());
+    Answered(queue.into_iter().map(class_json).collect())
+}
+
+fn class_json(class: ClassReport) -> Value {
+    json!({
+        "requires": class.requires,
+        "ready": class.ready,
+        "locked": class.locked,
+        "oldest": Utc(class.oldest).to_string(),
+        "workers": class.workers,
+        "free": class.free,
+    })
 }
 
 /// Gives a worker no more leases.
@@ -31,7 +80,7 @@ pub(super) async fn drain(
 ) -> Result<Answered<Value>, Refused> {
     let worker = find(&api, &text)?;
     match api.handle.ask(Request::Drain { worker }).await? {
-        Answer::Done => Ok(Answered(json!({ "id": worker.0 }))),
+        Answer::Done => Ok(Answered(json!({ "id": worker.0.to_string() }))),
         Answer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a worker is drained or not, not {other:?}"),
     }
@@ -56,8 +105,4 @@ fn find(api: &Api, text: &str) -> Result<WorkerId, Refused> {
 
 const fn is_live(status: WorkerStatus) -> bool {
     !matches!(status, WorkerStatus::Lost | WorkerStatus::Ended)
-}
-
-fn to_json(report: impl serde::Serialize) -> Value {
-    serde_json::to_value(report).expect("reports are plain data")
 }

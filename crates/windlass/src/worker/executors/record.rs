@@ -91,7 +91,7 @@ impl Record {
             match self.logs.append(self.id, self.written, bytes.clone()).await {
                 Ok(_) => break,
                 Err(error) if error.is_retryable() && Instant::now() < end => {
-                    sleep(ROOM_LOOK).await
+                    sleep(ROOM_LOOK).await;
                 }
                 // A step does not fail because its output cannot be kept.
                 Err(_) => {

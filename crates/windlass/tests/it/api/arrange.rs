@@ -10,9 +10,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use windlass::controller::api::{About, Api, Kept, Server, Token, router};
+use windlass::controller::api::{About, Server, Token, router};
 use windlass::core::time::Span;
-use windlass::local::{Office, Station, Stores, system_now};
+use windlass::local::{Office, Station, Stores};
 use windlass::logs::Announced;
 use windlass::shutdown::ShutdownSender;
 
@@ -64,14 +64,9 @@ impl Controller {
         let office = Office { name: "here".to_owned(), address: None, ttl };
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-        let kept = Kept {
-            archive: Arc::clone(&stores.archive),
-            logs: Arc::clone(&logs),
-            histories: Arc::clone(station.histories()),
-        };
         let about = About { cluster: "test".to_owned(), advertise: String::new() };
         let shown = token.map(|token| Token::new(token).expect("it is long enough"));
-        let api = Api::new(station.handle().clone(), kept, about, system_now).with_token(shown);
+        let api = station.api(&stores, &logs, about).with_token(shown);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let (servers, ends) = ShutdownSender::new();

@@ -237,6 +237,8 @@ async fn a_worker_that_is_drained_gets_no_more() {
         (&locks[0]["name"], &locks[0]["holders"][0]["worker"]),
         (&json!("press"), &json!("build-7"))
     );
+    let queue = controller.get("/queue").await.json;
+    assert_eq!((&queue[0]["ready"], &queue[0]["workers"]), (&json!(1), &json!(1)), "{queue}");
     assert_eq!(
         controller.post("/workers/build-9/drain", &json!({})).await.refusal(),
         (404, "no_such_worker")

@@ -1,5 +1,8 @@
 //! What can be asked of a run before, while and after it runs.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::Value;
 
 use super::arrange::{Place, pasted, until};
@@ -218,4 +221,36 @@ fn every_hint_works_as_it_is_pasted() {
     assert_eq!(rerun.code, Some(1), "{rerun:?}");
     assert_eq!(place.lines("trace").len(), 5, "in the folder of the project");
     assert!(!place.path().join(".windlass").exists());
+}
+
+#[test]
+fn a_run_answers_the_api_on_its_socket_to_its_owner_alone() {
+    let place = Place::with(
+        "name: waits\nsteps:\n  a: { run: 'echo >> trace; until test -e go; do sleep 0.02; done' }\n",
+    );
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let socket = place.path().join(".windlass/leader.sock");
+    let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let run = ask(&socket, "/runs/latest");
+    assert_eq!(
+        (run["pipeline"].as_str(), run["steps"][0]["name"].as_str()),
+        (Some("waits"), Some("a"))
+    );
+    assert_eq!(ask(&socket, "/cluster")["id"], "local");
+    place.file("go", "");
+    assert_eq!(running.ended().code, Some(0));
+    assert!(!socket.exists());
+}
+
+/// What the API behind a socket says.
+fn ask(socket: &std::path::Path, path: &str) -> Value {
+    let mut stream = std::os::unix::net::UnixStream::connect(socket).expect("somebody listens");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it takes it");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("it is an answer");
+    serde_json::from_str(body).expect("it is JSON")
 }

@@ -9,15 +9,16 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use windlass::archive::MemoryArchive;
 use windlass::controller::Histories;
-use windlass::controller::api::{Api, Kept, Server, Writers, router};
+use windlass::controller::api::{About, Api, Kept, Server, router};
 use windlass::core::id::{Fence, Incarnation, RunId};
 use windlass::core::outcome::{Outcome, OutcomeKind};
 use windlass::core::requirement::Labels;
 use windlass::core::session::{Grant, Home, Register, StopHow};
+use windlass::core::time::Time;
 use windlass::journal::Journal;
 use windlass::link::WorkerSecret;
 use windlass::link::http::{Client, Credentials, HttpLink};
-use windlass::logs::MemoryLogs;
+use windlass::logs::{Announced, MemoryLogs};
 use windlass::shutdown::ShutdownSender;
 use windlass::worker::{Attempt, Clock, Executor, Orders, Worker};
 
@@ -36,18 +37,14 @@ impl Leader {
     pub(super) async fn start(journal: &Arc<TestJournal>, network: &Network) -> Self {
         let node = start(journal, "leader").await;
         node.led().await;
-        let api = Api {
-            handle: node.handle.clone(),
-            kept: Kept {
-                archive: Arc::new(MemoryArchive::new()),
-                logs: Arc::new(MemoryLogs::new()),
-                histories: Arc::new(Histories::default()),
-            },
-            cluster: "storm".to_owned(),
-            advertise: "http://leader:7700".to_owned(),
-            token: None,
-            writers: Writers::default(),
+        let kept = Kept {
+            archive: Arc::new(MemoryArchive::new()),
+            logs: Arc::new(Announced::new(Arc::new(MemoryLogs::new()))),
+            histories: Arc::new(Histories::default()),
         };
+        let advertise = "http://leader:7700".to_owned();
+        let about = About { cluster: "storm".to_owned(), advertise };
+        let api = Api::new(node.handle.clone(), kept, about, || Time::ZERO);
         let (sender, ends) = ShutdownSender::new();
         let server = Server::new(network.doors(), router(Arc::new(api)));
         Self { node, server: tokio::spawn(server.run(ends)), _ends: sender }
