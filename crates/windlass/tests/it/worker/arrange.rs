@@ -9,11 +9,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use windlass::controller::api::{Api, Kept, Server, Writers, router};
+use windlass::controller::api::{About, Server, router};
 use windlass::core::engine::{Answer, Request, Submit, WorkerStatus};
 use windlass::core::id::RunId;
 use windlass::core::time::Span;
 use windlass::local::{Office, Station, Stores, system_now};
+use windlass::logs::Announced;
 use windlass::shutdown::ShutdownSender;
 
 use crate::station::plan;
@@ -68,18 +69,9 @@ impl Leader {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let office = Office { name: "ann".to_owned(), address: Some(address.clone()), ttl: TTL };
         let station = Station::lead(&stores, office).await.unwrap();
-        let api = Api {
-            handle: station.handle().clone(),
-            kept: Kept {
-                archive: Arc::clone(&stores.archive),
-                logs: Arc::clone(&stores.logs),
-                histories: Arc::clone(station.histories()),
-            },
-            cluster: "ours".to_owned(),
-            advertise: address.clone(),
-            token: None,
-            writers: Writers::default(),
-        };
+        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+        let about = About { cluster: "ours".to_owned(), advertise: address.clone() };
+        let api = station.api(&stores, &logs, about);
         let (sender, ends) = ShutdownSender::new();
         tokio::spawn(Server::new(listener, router(Arc::new(api))).run(ends));
         Self { folder, station, address, _server: sender }
