@@ -225,7 +225,10 @@ const FOREIGN: &[(&str, &str)] = &[
     ("&", "write `and`"),
     ("|", "write `or`; there are no filters"),
     ("${{", "this is an expression already: leave out `${{` and `}}`"),
-    ("$", "write the name alone: `env.HOME` for `$HOME`"),
+    (
+        "$",
+        "variables of the environment are not known here: declare a param, and read `params.NAME`",
+    ),
     ("{", "there are no maps; lists are written [\"a\", \"b\"]"),
     ("+", NO_ARITHMETIC),
     ("-", NO_ARITHMETIC),

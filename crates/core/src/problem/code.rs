@@ -72,6 +72,10 @@ codes! {
     CommaList = "E030",
     /// `run: *.sh`, `run: @x` and their like.
     SignFirst = "E031",
+    /// Commands on several lines without a `|`.
+    JoinedLines = "E032",
+    /// `{{ params.x }}`, `${params.x}`
+    LoneBraces = "E033",
 
     /// A key that nothing knows.
     UnknownKey = "E041",

@@ -57,7 +57,10 @@ fn helps(problem: &Problem, all: &[Problem], source: &Source, options: Options) 
     let same = |it: &Problem| {
         (it.code, it.span.start, &it.title) == (problem.code, problem.span.start, &problem.title)
     };
-    !worse && !left.iter().any(same) && of(&left, problem.code) < of(all, problem.code)
+    let (left_of_it, were) = (of(&left, problem.code), of(all, problem.code));
+    // Behind the first mistake in an expression there may be another one of the same kind.
+    let fewer = left_of_it < were || (left_of_it == were && problem.code == Code::Expression);
+    !worse && !left.iter().any(same) && fewer
 }
 
 /// The pipeline, whatever is wrong with it, and every problem.

@@ -198,7 +198,7 @@ fn words_and_signs_of_other_languages_are_translated() {
     $HOME
     ^
     E101: `$` has no meaning in an expression
-    help: write the name alone: `env.HOME` for `$HOME`
+    help: variables of the environment are not known here: declare a param, and read `params.NAME`
 
     {a: 1}
     ^

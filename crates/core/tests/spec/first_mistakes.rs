@@ -273,7 +273,7 @@ steps:
     windlass.yml:9:12: error[E024]: ` #` begins a comment
     windlass.yml:10:22: error[E025]: between braces a comma ends the text
     windlass.yml:12:15: error[E026]: `${{ }}` between braces or brackets must be quoted
-    windlass.yml:12:20: error[E081]: nothing is called `x` here
+    windlass.yml:12:19: error[E081]: nothing is called `x` here
     windlass.yml:15:9: error[E027]: `!failure()` is written `success()` in a condition
     windlass.yml:18:24: error[E028]: `!spot` is written `not spot` in a requirement
     windlass.yml:21:14: error[E029]: `timeout` needs a unit

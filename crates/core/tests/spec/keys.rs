@@ -46,9 +46,9 @@ steps:
      --> windlass.yml:6:5
       |
     6 |     runs-on: [docker]
-      |     ^^^^^^^ it is called `requires` here
+      |     ^^^^^^^
       |
-      = help: `requires` takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's
+      = help: it is called `requires` here, and takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's
 
     error[E041]: `concurrency` is no key of a step
      --> windlass.yml:7:5
@@ -79,6 +79,9 @@ steps:
       |     ^^^^^^^^^^^^^^^ it is called `timeout` here
       |
       = help: `timeout`: The longest that one attempt may run
+      |
+      = write:
+    9 |     timeout: 15m
 
     error[E041]: `working-directory` is no key of a step
       --> windlass.yml:10:5
@@ -220,6 +223,8 @@ steps:
       |
     3 | params: [a]
       |         ^^^
+      |
+      = help: each param has a name: `params: { a: { default: … } }`
 
     error[E047]: `a` takes a whole number from 1 to 1000000, and this is `many`
      --> windlass.yml:4:13
@@ -257,11 +262,13 @@ steps:
       |
       = help: a need has `step`, `optional`; keys that begin with `x-` are yours
 
-    error[E042]: `tags` takes a name, and this is a map
+    error[E042]: `tags` takes a name or a list of them, and this is a map
      --> windlass.yml:7:50
       |
     7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
       |                                                  ^^^^^^^^
+      |
+      = help: list the names: `tags: [x]`
 
     error[E050]: the step `c` does nothing
      --> windlass.yml:8:3

@@ -11,6 +11,7 @@ mod graph;
 mod hostile;
 mod keys;
 mod limits;
+mod other_tools;
 mod outline;
 mod paths;
 mod sample;

@@ -284,6 +284,9 @@ steps:
       |                                     ^^
       |
       = help: write `and`
+      |
+      = write:
+    3 |   a: { run: make, if: params.x == 1 and params.x }
 
     error[E101]: `+` has no meaning in an expression
      --> windlass.yml:4:32

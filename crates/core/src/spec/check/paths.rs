@@ -203,6 +203,11 @@ impl<'a> Paths<'a> {
         match root {
             "env" => problem.help("a script reads the variable itself, as `$NAME`"),
             "secrets" => problem.help("list the secret under `secrets:` and read the variable, as `$NAME`"),
+            "github" => {
+                let name: Vec<String> = read.path.iter().map(|name| name.to_uppercase()).collect();
+                problem.help(format!("GitHub sets variables: a script reads `${}`", name.join("_")))
+            }
+            "yes" | "on" | "always" => problem.help("write `true`, or leave the key out"),
             "needs" | "jobs" => problem.help("outputs of other steps are `steps.NAME.outputs.OUTPUT`"),
             _ => match nearest(root, ROOTS.iter().copied()) {
                 Some(near) => problem.label(format!("did you mean `{near}`?")),

@@ -2,9 +2,10 @@
 
 use super::reader::{Reader, key_name, spanned};
 use crate::problem::{Code, Fix, Problem};
+use crate::spec::keys::PIPELINE;
 use crate::spec::names::{is_name, name_like};
 use crate::spec::pipeline::{Pipeline, Setting, Spanned};
-use crate::spec::tree::{Node, Value};
+use crate::spec::tree::{Entry, Node, Value};
 use crate::spec::units::limit;
 
 impl Reader<'_> {
@@ -49,8 +50,12 @@ impl Reader<'_> {
     }
 
     fn steps(&mut self, root: &Node<'_>) -> Vec<crate::spec::Step> {
-        let Some(steps) = root.get("steps") else {
-            if !matches!(root.value, Value::Map(_)) {
+        let Some(steps) = root.get("steps").or_else(|| steps_otherwise(root)) else {
+            // Keys that are none are told already, and the steps are most likely there.
+            let unknown = |entry: &Entry<'_>| {
+                PIPELINE.key(&entry.key.text).is_none() && !entry.key.text.starts_with("x-")
+            };
+            if !matches!(root.value, Value::Map(_)) || root.entries().iter().any(unknown) {
                 return Vec::new();
             }
             let problem =
@@ -69,4 +74,13 @@ impl Reader<'_> {
         };
         entries.iter().map(|entry| self.step(entry)).collect()
     }
+}
+
+/// The steps under another tool's word for them: told, and read all the same.
+fn steps_otherwise<'n, 's>(root: &'n Node<'s>) -> Option<&'n Node<'s>> {
+    let is_steps = |entry: &&Entry<'_>| {
+        let key = PIPELINE.by_foreign(&entry.key.text);
+        key.is_some_and(|key| key.name == "steps") && matches!(entry.value.value, Value::Map(_))
+    };
+    root.entries().iter().find(is_steps).map(|entry| &entry.value)
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::expr::{Condition, ExprError, Expression, PathUse, Template};
-use crate::problem::{Code, Problem, Source};
+use crate::problem::{Code, Fix, Problem, Source};
 use crate::spec::names::is_name;
 use crate::spec::pipeline::{Asked, Late, ReadPath, Setting, Spanned, Text, Variable};
 use crate::spec::tree::{Key, Node};
@@ -35,11 +35,25 @@ impl<'a> Reader<'a> {
 
     pub(super) fn condition(&mut self, node: &Node<'_>) -> Option<Asked> {
         let text = node.as_text()?;
-        let parsed = Condition::parse(text);
+        let inner = self.without_braces(node, text);
+        let parsed = Condition::parse(inner.as_deref().unwrap_or(text));
         let condition = self.parsed(node, parsed)?;
         let paths = condition.value.as_ref().map(Expression::paths).unwrap_or_default();
         let reads = self.reads(node, paths);
         Some(Asked { condition, span: node.span.clone(), reads })
+    }
+
+    /// `if: ${{ x }}`, as other tools have it: told, and read all the same. Blanks stand for the braces, so that places
+    /// stay true.
+    fn without_braces(&mut self, node: &Node<'_>, text: &str) -> Option<String> {
+        let inner = text.trim().strip_prefix("${{")?.strip_suffix("}}")?;
+        if inner.contains("${{") {
+            return None;
+        }
+        let title = "`if` is an expression already, without `${{` and `}}`";
+        let fix = Fix::replace(self.source, &node.span, inner.trim());
+        self.problems.push(Problem::new(Code::Expression, node.span.clone(), title).fix(fix));
+        Some(text.replacen("${{", "   ", 1).replacen("}}", "  ", 1))
     }
 
     /// A setting that is read now, or rendered and read when the plan is made.
@@ -96,10 +110,25 @@ impl<'a> Reader<'a> {
             Ok(value) => Some(value),
             Err(error) => {
                 let span = node.locate(self.source.text(), &error.range);
-                self.problems.push(expression_problem(error, span));
+                let fix = self.instead(node, &error, &span);
+                self.problems.push(expression_problem(error, span).fix(fix));
                 None
             }
         }
+    }
+
+    /// A help that shows a piece of code shows what belongs in the place of the wrong bytes.
+    fn instead(&self, node: &Node<'_>, error: &ExprError, span: &Range<usize>) -> Option<Fix> {
+        let right = error.help.as_deref()?.strip_prefix("write `")?.strip_suffix('`')?;
+        let text = self.source.text();
+        let wrong = node.as_text()?.get(error.range.clone()).filter(|wrong| !wrong.is_empty())?;
+        if text.get(span.clone()) != Some(wrong) {
+            return None;
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let touches = right.ends_with(word) && text[span.end..].starts_with(word);
+        let right = if touches { format!("{right} ") } else { right.to_owned() };
+        Fix::replace(self.source, span, &right)
     }
 
     pub(super) fn reads(&self, node: &Node<'_>, paths: Vec<PathUse>) -> Vec<ReadPath> {

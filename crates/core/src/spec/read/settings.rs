@@ -80,6 +80,14 @@ impl Reader<'_> {
     }
 
     fn lock(&mut self, node: &Node<'_>) -> Option<LockRef> {
+        if node.as_scalar().is_some_and(|of| of.as_flag().is_some() || of.looks_like_number()) {
+            let title = format!("`lock` takes a name, and this is {}", node.kind());
+            let problem = Problem::new(Code::WrongType, node.span.clone(), title);
+            self.problems.push(
+                problem.help("steps that name the same lock run one at a time: `lock: production`"),
+            );
+            return None;
+        }
         if matches!(node.value, Value::Scalar(_)) {
             return Some(LockRef { name: self.text(node)?, order: LockOrder::Fifo });
         }

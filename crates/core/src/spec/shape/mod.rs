@@ -1,5 +1,6 @@
 //! Holds the tree against the tables of keys: unknown keys, values of the wrong kind, and the slips that are legal YAML.
 
+mod commands;
 mod durations;
 mod scalar;
 mod slips;

@@ -45,8 +45,11 @@ pub(super) fn scalar_problem(
         Shape::Requirement => requirement(source, node, text),
         Shape::Word(words) => (!words.contains(&text)).then(|| {
             let near = nearest(text, words.iter().copied());
+            let near = synonym(text).filter(|word| words.contains(word)).or(near);
             let fix = near.and_then(|word| Fix::replace(source, &node.span, word));
-            wrong(Code::UnknownWord).fix(fix)
+            let problem = wrong(Code::UnknownWord).fix(fix);
+            let listed = key == "type" && matches!(text, "choice" | "enum" | "select");
+            if listed { problem.help("leave it out: `choose: [a, b]` says it") } else { problem }
         }),
         Shape::Text
         | Shape::List(_)
@@ -55,6 +58,16 @@ pub(super) fn scalar_problem(
         | Shape::Object(_)
         | Shape::Grows(..)
         | Shape::Anything => None,
+    }
+}
+
+/// What other tools call a type.
+fn synonym(word: &str) -> Option<&'static str> {
+    match word.to_lowercase().as_str() {
+        "int" | "integer" | "float" | "double" => Some("number"),
+        "bool" | "flag" => Some("boolean"),
+        "str" | "text" => Some("string"),
+        _ => None,
     }
 }
 

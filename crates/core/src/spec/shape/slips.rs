@@ -1,6 +1,7 @@
 //! Slips that are legal YAML and mean something else than was meant.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::problem::{Code, Fix, Problem, Source};
 use crate::spec::keys::Shape;
@@ -29,6 +30,44 @@ pub(super) fn hash(source: &Source, node: &Node<'_>, shape: Shape) -> Option<Pro
             .fix(Fix::replace(source, &whole, &quoted(text))),
     )
 }
+
+/// `{{ params.x }}` and `${params.x}`: nobody but windlass knows these names, and it reads `${{ }}` only.
+pub(super) fn lone_braces(source: &Source, node: &Node<'_>, shape: Shape) -> Vec<Problem> {
+    let text = node.as_text().filter(|_| matches!(shape, Shape::Script | Shape::Text));
+    let text = text.unwrap_or_default();
+    let found = [("{{", "}}"), ("${", "}")].into_iter().flat_map(|(open, close)| {
+        let places = text.match_indices(open).map(|(at, _)| at);
+        places.filter_map(move |at| lone_brace(text, at, (open, close)))
+    });
+    let problem = |(range, path): (Range<usize>, &str)| {
+        let span = node.locate(source.text(), &range);
+        let right = format!("${{{{ {path} }}}}");
+        let title = format!("`{}` is no value", &text[range.clone()]);
+        let exact = source.text().get(span.clone()) == Some(&text[range]);
+        let fix = exact.then(|| Fix::replace(source, &span, &right)).flatten();
+        let problem = Problem::new(Code::LoneBraces, span, title).label("it stays as it is");
+        problem.help(format!("a value is written `{right}`")).fix(fix)
+    };
+    found.map(problem).collect()
+}
+
+/// The braces at a place and the path between them, if it is one of windlass's.
+fn lone_brace<'t>(
+    text: &'t str,
+    at: usize,
+    (open, close): (&str, &str),
+) -> Option<(Range<usize>, &'t str)> {
+    let inside = &text[at + open.len()..];
+    let length = inside.find(close)?;
+    let path = inside[..length].trim();
+    let known = ROOTS.iter().any(|root| path.starts_with(root));
+    let word = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let alone = !text[..at].ends_with('$') && path.chars().all(word);
+    (known && alone).then(|| (at..at + open.len() + length + close.len(), path))
+}
+
+/// How the paths begin that stand between braces.
+const ROOTS: &[&str] = &["params.", "matrix.", "steps.", "run."];
 
 /// `needs: a, b`: one text with a comma where a list is meant.
 pub(super) fn comma_list(

@@ -1,9 +1,10 @@
 //! A key that nothing knows: what it is called here, what it looks like, or where it belongs.
 
+use super::commands;
 use crate::problem::{Code, Fix, Problem, Source};
 use crate::spec::keys::{Key, LOCK, MATRIX, NODES, Object, PIPELINE, RETRY, STEP};
 use crate::spec::names::nearest;
-use crate::spec::tree::Entry;
+use crate::spec::tree::{Entry, Node};
 
 /// Tells about an unknown key; `fits` says whether the value could stand behind a key.
 pub(super) fn key(
@@ -20,16 +21,15 @@ pub(super) fn key(
         let fix = fits(key).then(|| Fix::replace(source, span, key.name)).flatten();
         problem.fix(fix)
     };
+    if let Some(help) = otherwise(object, entry) {
+        return problem.help(help);
+    }
     if let Some(key) = object.by_foreign(text) {
-        if text == "runs-on" {
-            // Its values name images of a service, which no machine here has for a label.
-            return problem.label("it is called `requires` here").help(
-                "`requires` takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's",
-            );
-        }
         let doc = key.doc;
         let problem = problem.label(format!("it is called `{}` here", key.name));
-        return renamed(problem.help(format!("`{}`: {doc}", key.name)), key);
+        let problem = renamed(problem.help(format!("`{}`: {doc}", key.name)), key);
+        let fix = rewritten(source, entry, key);
+        return if fix.is_some() { problem.fix(fix) } else { problem };
     }
     let names = object.keys.iter().map(|key| key.name);
     if let Some(key) = nearest(text, names.clone()).and_then(|name| object.key(name)) {
@@ -50,6 +50,79 @@ pub(super) fn key(
 
 /// Keys that are still a help when all are listed.
 const LISTED_MAX: usize = 12;
+
+/// The line where the value has another form here: a number that the key gave its unit, or a list of commands.
+fn rewritten(source: &Source, entry: &Entry<'_>, key: &'static Key) -> Option<Fix> {
+    let word = entry.key.text.to_lowercase();
+    match key.name {
+        "run" => commands::one_a_line(source, &entry.key.text, &entry.value),
+        "timeout" => {
+            let unit = if word.contains("sec") { "s" } else { "m" };
+            let named = word.contains("sec") || word.contains("min");
+            let number = entry.value.as_text()?.parse::<u32>().ok().filter(|_| named)?;
+            let whole = entry.key.span.start..entry.value.span.end;
+            Fix::replace(source, &whole, &format!("timeout: {number}{unit}"))
+        }
+        _ => None,
+    }
+}
+
+/// What other tools have and windlass does in another way.
+fn otherwise(object: &Object, entry: &Entry<'_>) -> Option<&'static str> {
+    Some(match (object.name, &*entry.key.text) {
+        ("pipeline", "on" | "schedule" | "trigger" | "triggers" | "cron") => {
+            "a run begins when `windlass run` is called: let cron, a hook or a CI service do that"
+        }
+        ("pipeline", "version") => "leave it out: the file needs no version",
+        ("pipeline", "stages") => "there are no stages: each step says what it `needs`",
+        ("pipeline", key) if is_own(key) && is_like_a_step(&entry.value) => {
+            "this looks like a step: put it below `steps:`"
+        }
+        ("step", "stage") => "there are no stages: a step says what it `needs`",
+        ("step", "steps") => {
+            "a step has no steps: put its commands behind `run: |`, or make each a step with `needs`"
+        }
+        ("step", "strategy") => {
+            "put the axes right below `matrix:`, without a `strategy` around it"
+        }
+        ("step", "with") => "hand values over as `env:`, and read the variables",
+        ("step" | "defaults", "before_script" | "after_script") => {
+            "put these commands into `run: |`, before or behind the others"
+        }
+        // Its values name images of a service, which no machine here has for a label.
+        ("step" | "defaults", "runs-on") => {
+            "it is called `requires` here, and takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's"
+        }
+        ("lock", "slots" | "limit" | "max") => {
+            "the slots of a lock stand at the top of the file: `locks: { NAME: 2 }`"
+        }
+        ("matrix", "fail-fast" | "fail_fast") => {
+            "a run ends at its first failure unless it is called with `--keep-going`"
+        }
+        ("matrix", "max-parallel" | "max_parallel") => {
+            "give the step a `lock:`, and the lock as many slots: `locks: { NAME: 2 }`"
+        }
+        _ => return None,
+    })
+}
+
+/// Whether the name is taken for an axis though it is none.
+pub(super) fn is_no_axis(object: &Object, entry: &Entry<'_>) -> bool {
+    object.name == MATRIX.name && otherwise(object, entry).is_some()
+}
+
+/// Whether nothing in the file is called so, here or elsewhere.
+fn is_own(key: &str) -> bool {
+    PIPELINE.by_foreign(key).is_none() && STEP.key(key).is_none()
+}
+
+fn is_like_a_step(value: &Node<'_>) -> bool {
+    let does = |key: &str| STEP.by_foreign(key).is_some_and(|key| ACTS.contains(&key.name));
+    value.entries().iter().any(|entry| does(&entry.key.text))
+}
+
+/// Keys that nothing but a step has.
+const ACTS: &[&str] = &["run", "call", "needs", "image"];
 
 /// Where the key has its place.
 fn elsewhere(object: &Object, key: &str) -> Option<String> {

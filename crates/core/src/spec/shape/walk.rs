@@ -1,7 +1,7 @@
 //! The walk over the tree, table in hand.
 
 use super::scalar::{expected, scalar_problem};
-use super::{slips, unknown};
+use super::{commands, slips, unknown};
 use crate::problem::{Code, Fix, Problem, Severity, Source};
 use crate::spec::keys::{Available, Key, Object, PARAM, STEP, Shape};
 use crate::spec::names::{is_name, is_reserved, name_like};
@@ -40,6 +40,9 @@ impl<'a> Walk<'a> {
             }
             match (object.key(&entry.key.text), object.rest) {
                 (Some(key), _) => self.entry(key, entry),
+                (None, Some(_)) if unknown::is_no_axis(object, entry) => {
+                    self.unknown(object, entry);
+                }
                 (None, Some(rest)) => {
                     self.own_name(entry, rest);
                     self.value(&entry.value, rest, &entry.key.text);
@@ -61,14 +64,24 @@ impl<'a> Walk<'a> {
     }
 
     fn unknown(&mut self, object: &'static Object, entry: &Entry<'_>) {
-        let fits = |key: &'static Key| {
+        let renamed = |key: &'static Key| {
             let mut problems = Vec::new();
-            let mut walk = Walk::new(self.source, Severity::Note, &mut problems);
+            let mut walk = Walk::new(self.source, self.not_available, &mut problems);
             walk.value(&entry.value, key.shape, key.name);
-            problems.iter().all(|problem| problem.severity == Severity::Note)
+            problems
         };
+        // What is wrong below a map under another tool's word is told with it.
+        let below = |key: &'static Key| {
+            let holds_map = matches!(key.shape, Shape::Map(_) | Shape::Object(_));
+            holds_map && matches!(entry.value.value, Value::Map(_))
+        };
+        let is_error = |problem: &Problem| problem.severity == Severity::Error;
+        let fits = |key: &'static Key| below(key) || !renamed(key).iter().any(is_error);
         let problem = unknown::key(self.source, object, entry, fits);
         self.problems.push(problem);
+        if let Some(key) = object.by_foreign(&entry.key.text).filter(|key| below(key)) {
+            self.problems.extend(renamed(key));
+        }
     }
 
     /// Whatever stands behind a key or in a list.
@@ -78,6 +91,9 @@ impl<'a> Walk<'a> {
             (Value::Null, _) => self.nothing(node, shape, key),
             (Value::List(items), Shape::List(item) | Shape::Many(item)) => {
                 self.items(node, items, *item, key);
+            }
+            (Value::Map(_), Shape::Many(Shape::Name | Shape::Text | Shape::Requirement)) => {
+                self.wrong(node, shape, key);
             }
             (_, Shape::Many(item)) => self.one(node, *item, key),
             (Value::Map(entries), Shape::Map(item)) => self.map(entries, *item),
@@ -89,6 +105,8 @@ impl<'a> Walk<'a> {
             | (Value::List(_) | Value::Map(_), _) => self.wrong(node, shape, key),
             (Value::Scalar(scalar), _) => {
                 self.problems.extend(slips::hash(self.source, node, shape));
+                self.problems.extend(commands::joined(self.source, node, shape));
+                self.problems.extend(slips::lone_braces(self.source, node, shape));
                 self.problems.extend(scalar_problem(self.source, node, scalar, shape, key));
             }
         }
@@ -167,16 +185,43 @@ impl<'a> Walk<'a> {
         let span = first_line(self.source, node);
         let problem = Problem::new(Code::WrongType, span, title);
         self.problems.push(match (shape, &node.value) {
-            (Shape::Script, Value::List(_)) => {
-                problem.help("write several commands on lines of their own behind `run: |`")
-            }
+            (Shape::Script, Value::List(_)) => problem
+                .help("write several commands on lines of their own behind `run: |`")
+                .fix(commands::one_a_line(self.source, key, node)),
             (Shape::List(_), Value::Scalar(scalar)) => {
                 problem.fix(Fix::replace(self.source, &node.span, &format!("[{}]", scalar.text)))
             }
-            (Shape::Map(_), Value::List(_)) if key == "steps" => problem
-                .help("each step has a name: write `steps:` and below it `build: { run: make }`"),
+            (Shape::Many(Shape::Name), Value::Map(entries)) => {
+                let names: Vec<&str> = entries.iter().map(|entry| &*entry.key.text).collect();
+                problem.help(format!("list the names: `{key}: [{}]`", names.join(", ")))
+            }
+            (Shape::Map(_), Value::List(items)) => match named(key, items) {
+                Some(help) => problem.help(help),
+                None => problem,
+            },
             _ => problem,
         });
+    }
+}
+
+/// How a list of things with names is written as a map.
+fn named(key: &str, items: &[Node<'_>]) -> Option<String> {
+    let first = items.first()?;
+    let name = first.get("name").and_then(Node::as_text);
+    match key {
+        "steps" => Some(
+            "each step has a name: write `steps:` and below it `build: { run: make }`".to_owned(),
+        ),
+        "env" => {
+            let pair = first.as_text().and_then(|text| text.split_once('='));
+            let (name, value) = pair.unwrap_or((name.unwrap_or("NAME"), "value"));
+            Some(format!("write names and values: `env: {{ {name}: {value} }}`"))
+        }
+        "params" => {
+            let name = name.or_else(|| first.as_text()).unwrap_or("NAME");
+            Some(format!("each param has a name: `params: {{ {name}: {{ default: … }} }}`"))
+        }
+        _ => None,
     }
 }
 
@@ -194,6 +239,9 @@ fn not_an_object(node: &Node<'_>, object: &Object) -> Problem {
     match (name, node.as_text()) {
         ("step", Some(text)) if !text.contains('\n') => {
             problem.help(format!("write `{{ run: {} }}`", crate::spec::tree::quoted(text)))
+        }
+        ("step", None) if matches!(node.value, Value::List(_)) => {
+            problem.help("write the commands on lines of their own behind `run: |`")
         }
         ("pipeline", _) => problem.help("begin with `steps:` and the steps below it"),
         _ => problem,

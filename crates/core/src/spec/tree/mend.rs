@@ -36,7 +36,7 @@ impl Mended {
     pub(crate) fn new(source: &Source) -> Self {
         let (edits, problems) = (Vec::new(), Vec::new());
         let mut mended = Self { source: source.clone(), edits, problems, readable: false };
-        while mended.edits.len() < MENDS_MAX && !mended.readable {
+        while mended.problems.len() < MENDS_MAX && !mended.readable {
             let Err(error) = build(&mended.source, &mut Vec::new()) else {
                 mended.readable = true;
                 break;
@@ -111,8 +111,8 @@ impl Mended {
 
     fn apply(&mut self, fix: Fix) {
         let mut text = self.source.text().to_owned();
-        text.replace_range(fix.span.clone(), &fix.text);
-        self.edits.push(Edit { span: fix.span, len: fix.text.len() });
+        self.edits.extend(edits(&text[fix.span.clone()], &fix));
+        text.replace_range(fix.span, &fix.text);
         self.source = Source::new(self.source.name(), text);
     }
 
@@ -124,5 +124,27 @@ impl Mended {
             };
             place(span.start)..place(span.end)
         })
+    }
+}
+
+/// What a corrected line changes, as narrow as can be: quotes around a text leave the places inside it known.
+fn edits(old: &str, fix: &Fix) -> Vec<Edit> {
+    let new = &*fix.text;
+    let same = |(a, b): &(char, char)| a == b;
+    let width = |pairs: &mut dyn Iterator<Item = (char, char)>| -> usize {
+        pairs.take_while(same).map(|(a, _)| a.len_utf8()).sum()
+    };
+    let before = width(&mut old.chars().zip(new.chars()));
+    let (old, new) = (&old[before..], &new[before..]);
+    let behind = width(&mut old.chars().rev().zip(new.chars().rev()));
+    let (old, new) = (&old[..old.len() - behind], &new[..new.len() - behind]);
+    let at = fix.span.start + before;
+    match new.find(old).filter(|_| !old.is_empty()) {
+        Some(within) => {
+            let end = at + within + old.len();
+            let rest = new.len() - within - old.len();
+            vec![Edit { span: at..at, len: within }, Edit { span: end..end, len: rest }]
+        }
+        None => vec![Edit { span: at..at + old.len(), len: new.len() }],
     }
 }

@@ -28,6 +28,9 @@ pub(super) fn diagnose(source: &Source, error: &ScanError) -> Problem {
         ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabNotAllowed => tab(&line),
+        // Noticed in the text that the line with the tab would go on with.
+        ErrorKind::TabInPlainScalar => tab(&line)
+            .or_else(|| tab(&Line::around(source, (line.span.end + 1).min(source.text().len())))),
         ErrorKind::RecursionLimitExceeded => Some(too_deep(at)),
         _ => None,
     };
