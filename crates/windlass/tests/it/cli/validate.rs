@@ -47,9 +47,9 @@ fn every_problem_is_told_at_once() {
      --> windlass.yml:1:1
       |
     1 | stages: 1
-      | ^^^^^^ it is called `steps` here
+      | ^^^^^^
       |
-      = help: `steps`: What is to be done, by name
+      = help: there are no stages: each step says what it `needs`
 
     error[E029]: `timeout` needs a unit
      --> windlass.yml:5:14

@@ -78,6 +78,9 @@ impl Layout {
                 self.place(lanes, column, &wanted);
             }
         }
+        for column in &lanes.columns {
+            self.gather(lanes, column);
+        }
         let edge = |spot: &Spot, side: f64| spot.y + side * spot.height / 2.0;
         let top = self.spots.iter().map(|spot| edge(spot, -1.0)).fold(f64::INFINITY, f64::min);
         let top = if top.is_finite() { top } else { 0.0 };
@@ -85,6 +88,22 @@ impl Layout {
             spot.y += MARGIN - top;
         }
         self.height = self.spots.iter().map(|spot| edge(spot, 1.0)).fold(0.0, f64::max) + MARGIN;
+    }
+
+    /// Nothing pulls a step that no line reaches: it goes to its neighbour in the column, or it would stay wherever
+    /// others once pushed it.
+    fn gather(&mut self, lanes: &Lanes, column: &[usize]) {
+        let alone = |at: usize| {
+            let slot = &lanes.slots[at];
+            slot.before.is_empty() && slot.behind.is_empty()
+        };
+        for pair in column.windows(2).filter(|pair| alone(pair[1])) {
+            self.spots[pair[1]].y = self.spots[pair[0]].y + self.distance(lanes, pair[0], pair[1]);
+        }
+        let first = column.iter().take_while(|at| alone(**at)).count();
+        for pair in column[..column.len().min(first + 1)].windows(2).rev() {
+            self.spots[pair[0]].y = self.spots[pair[1]].y - self.distance(lanes, pair[0], pair[1]);
+        }
     }
 
     /// The mean of the neighbours: on the side that was placed before, or on both in the last rounds.
