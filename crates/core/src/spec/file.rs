@@ -8,8 +8,8 @@ use super::shape::Walk;
 use super::tree::{Mended, Node, Value, build};
 use crate::problem::{Code, Problem, SOURCE_MAX, Severity, Source};
 
-/// Corrections are tried in files up to this size: a file is read again for each.
-const TRIED_MAX: usize = 64 << 10;
+/// Bytes that are read again to try corrections: a tenth of a second. A file is read once for each.
+const TRIED_MAX: usize = 1 << 20;
 
 /// How a file is read.
 #[derive(Clone, Copy, Debug)]
@@ -32,22 +32,33 @@ pub fn read(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Problem
         return (None, vec![Problem::new(Code::TooLarge, 0..0, title)]);
     }
     let (pipeline, mut problems) = look_through(source, options);
-    let helps: Vec<bool> =
-        problems.iter().map(|problem| helps(problem, &problems, source, options)).collect();
-    for (problem, helps) in problems.iter_mut().zip(helps) {
-        problem.fix = problem.fix.take().filter(|_| helps);
-    }
+    keep_what_helps(&mut problems, source, options);
     let sound = problems.iter().all(|problem| problem.severity == Severity::Note);
     (pipeline.filter(|_| sound), problems)
+}
+
+/// Drops corrections that do not help. When all that may be tried was tried, those are told that are no guesses about
+/// what the text was meant to be.
+fn keep_what_helps(problems: &mut [Problem], source: &Source, options: Options) {
+    let mut left = TRIED_MAX;
+    let kept: Vec<bool> = problems
+        .iter()
+        .map(|problem| {
+            let size = source.text().len().max(1);
+            let tried = problem.fix.is_some() && size <= left;
+            left -= if tried { size } else { 0 };
+            if tried { helps(problem, problems, source, options) } else { !problem.code.is_slip() }
+        })
+        .collect();
+    for (problem, kept) in problems.iter_mut().zip(kept) {
+        problem.fix = problem.fix.take().filter(|_| kept);
+    }
 }
 
 /// Whether the file is no worse with the corrected line in place, this problem gone and its kind less often in it. A
 /// correction is a guess; one that does not hold is not told.
 fn helps(problem: &Problem, all: &[Problem], source: &Source, options: Options) -> bool {
     let Some(fix) = &problem.fix else { return false };
-    if source.text().len() > TRIED_MAX {
-        return true;
-    }
     let mut text = source.text().to_owned();
     text.replace_range(fix.span.clone(), &fix.text);
     let (_, left) = look_through(&Source::new(source.name(), text), options);

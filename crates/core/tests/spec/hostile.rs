@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use windlass_core::problem::{SOURCE_MAX, Source, Style, render};
 
-use crate::outline::{drawn, listed, source, told};
+use crate::outline::{drawn, listed, problems, source, told};
 
 fn bytes(bytes: &[u8]) -> String {
     let rejected = Source::from_bytes("windlass.yml", bytes).expect_err("it is no text");
@@ -97,6 +97,15 @@ fn eight_mebibytes_are_read() {
       |
       = help: `windlass schema` lists every key; keys that begin with `x-` are yours
     "#);
+}
+
+#[test]
+fn thousands_of_mistakes_are_told_without_trying_every_correction() {
+    let step = |n: usize| format!("  s{n}: {{ run: make, timeout: 15, need: s0 }}\n");
+    let text = format!("steps:\n{}", (0..1300).map(step).collect::<String>());
+    let found = problems(&text, &[]);
+    assert_eq!(found.len(), 2600);
+    assert!(found.iter().all(|problem| problem.fix.is_some()));
 }
 
 #[test]

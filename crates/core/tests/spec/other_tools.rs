@@ -438,6 +438,30 @@ steps:
 }
 
 #[test]
+fn every_value_of_a_script_is_looked_at() {
+    let text = "\
+steps:
+  b: { run: make, outputs: [x] }
+  c:
+    needs: b
+    env: { A: \"${{ 1 + 1 }} ${{ params.x }} ${{ a.b == }}\" }
+    run: |
+      echo '${{ steps.b.outputs.x }}' ${{ steps.b.output.x }}
+      echo ${{ upper(steps.b.outputs.x) }} ${{ é }} ${{ steps.b.outputs.y }}
+      echo ${{ open
+";
+    assert_snapshot!(listed(text), @r#"
+    windlass.yml:5:22: error[E101]: `+` has no meaning in an expression
+    windlass.yml:5:33: error[E082]: there is no param `x`
+    windlass.yml:5:55: error[E101]: a value is missing at the end of the expression
+    windlass.yml:7:13: error[E102]: sh does not look for values between single quotes
+    windlass.yml:8:16: error[E101]: there is no function `upper()`
+    windlass.yml:8:48: error[E101]: `é` has no meaning in an expression
+    windlass.yml:9:12: error[E101]: `${{` has no `}}`
+    "#);
+}
+
+#[test]
 fn places_behind_a_correction_stay_true() {
     let text = "steps:\n  a: { run: echo ${{ params.x }} ${{ params.y }}, nedds: b }\n";
     assert_snapshot!(listed(text), @r#"

@@ -61,8 +61,7 @@ impl Reader<'_> {
             let (text, vars) = (text.to_owned(), Vec::new());
             return Action::Script { text, vars, written, reads: Vec::new() };
         }
-        let parsed = shell::script(text);
-        let Some(script) = self.parsed(node, parsed) else { return Action::Noop };
+        let Some(script) = self.each_parsed(node, shell::script) else { return Action::Noop };
         let paths = script.vars.iter().flat_map(|(_, expression)| expression.paths()).collect();
         let reads = self.reads(node, paths);
         Action::Script { text: script.text, vars: script.vars, written, reads }

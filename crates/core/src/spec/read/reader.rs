@@ -1,5 +1,6 @@
 //! What every reader needs: texts, names and settings with their places.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::expr::{Condition, ExprError, Expression, PathUse, Template};
@@ -23,8 +24,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
-        let parsed = Template::parse(node.as_text()?);
-        let template = self.parsed(node, parsed)?;
+        let template = self.each_parsed(node, Template::parse)?;
         let reads = self.reads(node, template.paths());
         Some(Text { template, span: node.span.clone(), reads })
     }
@@ -117,6 +117,28 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The value, with the problem of every `${{ }}` told in its place: one that cannot be read is covered up, and the
+    /// rest is read on.
+    pub(super) fn each_parsed<T>(
+        &mut self,
+        node: &Node<'_>,
+        parse: impl Fn(&str) -> Result<T, ExprError>,
+    ) -> Option<T> {
+        let mut text = Cow::Borrowed(node.as_text()?);
+        for _ in 0..ERRORS_MAX {
+            let error = match parse(&text) {
+                Ok(value) => return Some(value),
+                Err(error) => error,
+            };
+            let hole = hole_around(&text, error.range.start);
+            self.parsed::<T>(node, Err(error));
+            let hole = hole?;
+            let cover = "x".repeat(hole.len());
+            text.to_mut().replace_range(hole, &cover);
+        }
+        None
+    }
+
     /// A help that shows a piece of code shows what belongs in the place of the wrong bytes.
     fn instead(&self, node: &Node<'_>, error: &ExprError, span: &Range<usize>) -> Option<Fix> {
         let right = error.help.as_deref()?.strip_prefix("write `")?.strip_suffix('`')?;
@@ -138,6 +160,17 @@ impl<'a> Reader<'a> {
         };
         paths.into_iter().map(place).collect()
     }
+}
+
+/// Problems told of one text; whoever made more of them mends these first.
+const ERRORS_MAX: usize = 20;
+
+/// The `${{ }}` that a place is in.
+fn hole_around(text: &str, at: usize) -> Option<Range<usize>> {
+    let until = text.ceil_char_boundary((at + 3).min(text.len()));
+    let open = text[..until].rfind("${{").filter(|open| *open <= at)?;
+    let close = open + text[open..].find("}}")? + 2;
+    (at < close).then_some(open..close)
 }
 
 /// The problem with an expression, in a place of the file.
