@@ -3,7 +3,7 @@
 //! `args` only parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
 //! knows of its surroundings; `project` finds the file and the root; `load` reads the file; `how` is what every
 //! command that runs steps takes; `render` makes texts, pure;
-//! `output` alone prints; `error` turns whatever went wrong into words and a code of `exit`.
+//! `written` is what steps wrote for people; `output` alone prints; `error` turns whatever went wrong into words and a code of `exit`.
 
 mod args;
 mod commands;
@@ -21,5 +21,6 @@ mod reading;
 mod render;
 mod running;
 mod serving;
+mod written;
 
 pub use dispatch::run;

@@ -15,6 +15,8 @@ use super::error::CliError;
 pub(crate) const FILE: &str = "windlass.yml";
 /// The folder of the store.
 pub(crate) const STORE: &str = ".windlass";
+/// In the store: what steps write for windlass.
+pub(crate) const SCRATCH: &str = "scratch";
 
 /// The file and the root of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]

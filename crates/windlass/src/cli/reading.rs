@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 use tokio::time::sleep;
 use windlass_core::id::RunId;
 use windlass_core::summary::Summary;
+use windlass_core::time::Time;
 
 use super::context::Context;
 use super::error::CliError;
@@ -62,6 +63,13 @@ impl Reading {
     /// nothing open.
     pub(crate) fn is_led(&self) -> bool {
         is_led(&self.folder)
+    }
+
+    /// A run as an object, which says whether nobody works on it though it is not over.
+    pub(crate) fn to_json(&self, summary: &Summary, now: Time) -> serde_json::Value {
+        let mut run = summary.to_json(now);
+        run["interrupted"] = (!self.led && !summary.status().is_terminal()).into();
+        run
     }
 
     /// What became of the run that a person means.

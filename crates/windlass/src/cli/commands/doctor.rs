@@ -29,7 +29,11 @@ const SYNCS: usize = 9;
 #[command(after_help = "\
 Examples:
   windlass doctor")]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
 
 /// What was found.
 enum Finding {
@@ -38,7 +42,7 @@ enum Finding {
 }
 
 /// Looks at everything that a run needs. Fails if something is bad.
-pub(crate) fn run(_args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let root = root(context);
     let findings = [
         ("file", file(context)),
@@ -48,6 +52,10 @@ pub(crate) fn run(_args: &Args, context: &Context) -> Result<u8, CliError> {
         ("labels", Finding::Good(labels::detect().to_string().replace(',', ", "))),
     ];
     let bad = findings.iter().any(|(_, finding)| matches!(finding, Finding::Bad(_)));
+    if args.json {
+        let told = output::data(&as_json(&findings).to_string());
+        return Ok(if bad { crate::cli::exit::UNREACHABLE } else { told });
+    }
     let lines = findings.iter().map(|(name, finding)| {
         let (ink, sign, text) = match finding {
             Finding::Good(text) => (Ink::Good, "ok ", text),
@@ -57,6 +65,17 @@ pub(crate) fn run(_args: &Args, context: &Context) -> Result<u8, CliError> {
     });
     let told = output::data(&lines.collect::<Vec<String>>().join("\n"));
     Ok(if bad { crate::cli::exit::UNREACHABLE } else { told })
+}
+
+fn as_json(findings: &[(&str, Finding)]) -> serde_json::Value {
+    let objects = findings.iter().map(|(name, finding)| {
+        let (ok, text) = match finding {
+            Finding::Good(text) => (true, text),
+            Finding::Bad(text) => (false, text),
+        };
+        ((*name).to_owned(), serde_json::json!({ "ok": ok, "text": text }))
+    });
+    serde_json::Value::Object(objects.collect())
 }
 
 fn root(context: &Context) -> PathBuf {

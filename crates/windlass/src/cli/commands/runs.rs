@@ -65,15 +65,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let sealed = if more == 0 { Vec::new() } else { sealed_runs(args, &reading, more)? };
     let now = system_now();
     if args.json {
-        let open = open.iter().map(|summary| summary.to_json(now).to_string());
-        let sealed = sealed.iter().map(|record| sealed_json(record).to_string());
-        let lines: Vec<String> = open.chain(sealed).collect();
-        return Ok(if lines.is_empty() { 0 } else { output::data(&lines.join("\n")) });
+        return as_json(&reading, &open, &sealed, now);
     }
     if open.is_empty() && sealed.is_empty() {
         output::talk("no such runs");
         return Ok(0);
     }
+    let table = table(&open, &sealed, reading.led, now);
+    Ok(output::data(&table.lines(&context.out).join("\n")))
+}
+
+fn table(open: &[&Summary], sealed: &[RunRecord], led: bool, now: Time) -> Table {
     let head = [
         ("run", Align::Left),
         ("pipeline", Align::Left),
@@ -83,19 +85,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         ("took", Align::Right),
     ];
     let mut table = Table::new(head).cuts("pipeline").leaves_out(&["steps", "took", "began"]);
-    for summary in &open {
+    for summary in open {
         // Nothing has happened to one that was interrupted since.
-        let took = summary.wall(if reading.led { now } else { summary.heard_at() });
+        let took = summary.wall(if led { now } else { summary.heard_at() });
         table.row([
             summary.run().to_string(),
             summary.plan().pipeline().to_owned(),
-            status_word(summary.status(), reading.led),
+            status_word(summary.status(), led),
             summary.tally().total().to_string(),
             ago(now, summary.submitted_at()),
             span_text(took),
         ]);
     }
-    for record in &sealed {
+    for record in sealed {
         table.row([
             record.run.to_string(),
             record.pipeline.clone(),
@@ -105,7 +107,21 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             span_text(record.ended_at.since(record.submitted_at)),
         ]);
     }
-    Ok(output::data(&table.lines(&context.out).join("\n")))
+    table
+}
+
+fn as_json(
+    reading: &Reading,
+    open: &[&Summary],
+    sealed: &[RunRecord],
+    now: Time,
+) -> Result<u8, CliError> {
+    let mut lines: Vec<String> =
+        open.iter().map(|summary| reading.to_json(summary, now).to_string()).collect();
+    for record in sealed {
+        lines.push(sealed_json(reading, record, now)?.to_string());
+    }
+    Ok(if lines.is_empty() { 0 } else { output::data(&lines.join("\n")) })
 }
 
 /// A run that is not over and that nobody works on does not run, whatever the journal says.
@@ -131,7 +147,17 @@ fn sealed_runs(args: &Args, reading: &Reading, most: usize) -> Result<Vec<RunRec
     Ok(reading.runtime.block_on(reading.records.sealed_runs(query))?)
 }
 
-fn sealed_json(record: &RunRecord) -> serde_json::Value {
+/// The whole of it is in its events.
+fn sealed_json(
+    reading: &Reading,
+    record: &RunRecord,
+    now: Time,
+) -> Result<serde_json::Value, CliError> {
+    let summary = reading.runtime.block_on(reading.records.summary(record.run))?;
+    Ok(summary.map_or_else(|| record_json(record), |summary| reading.to_json(&summary, now)))
+}
+
+fn record_json(record: &RunRecord) -> serde_json::Value {
     serde_json::json!({
         "id": record.run.to_string(),
         "pipeline": record.pipeline,

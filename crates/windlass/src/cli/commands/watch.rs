@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Which run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
+    /// Print the run as a JSON object, one a line, whenever that changes
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -44,8 +47,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         let ended = summary.tally().ended() + 1;
         if ended != shown || summary.status().is_terminal() {
             shown = ended;
-            let lines = moment(&context.out, &summary, system_now(), &[]);
-            output::data(&lines.join("\n"));
+            output::data(&if args.json {
+                summary.to_json(system_now()).to_string()
+            } else {
+                moment(&context.out, &summary, system_now(), &[]).join("\n")
+            });
         }
         if summary.status().is_terminal() {
             return Ok(match summary.verdict(Asked::default()) {

@@ -35,8 +35,13 @@ pub fn annotations(summary: &Summary, now: Time, logs: &mut dyn Logs) -> Vec<Str
     failing.filter_map(annotate).collect()
 }
 
-/// The page for `$GITHUB_STEP_SUMMARY`.
-pub fn markdown(summary: &Summary, now: Time, logs: &mut dyn Logs) -> String {
+/// The page for `$GITHUB_STEP_SUMMARY`, with what steps wrote for it, each behind the step's name.
+pub fn markdown(
+    summary: &Summary,
+    now: Time,
+    logs: &mut dyn Logs,
+    written: &[(String, String)],
+) -> String {
     let sign = match summary.status() {
         RunStatus::Succeeded => "✅",
         RunStatus::Failed => "❌",
@@ -51,6 +56,9 @@ pub fn markdown(summary: &Summary, now: Time, logs: &mut dyn Logs) -> String {
         push_failure(&mut page, summary, cause, now, logs);
     }
     push_table(&mut page, summary, now);
+    for (step, text) in written {
+        let _ = write!(page, "\n#### {}\n\n{}\n", escape(step), text.trim_end());
+    }
     page
 }
 

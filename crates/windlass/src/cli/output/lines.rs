@@ -240,13 +240,18 @@ impl Lines {
     }
 }
 
-/// A phrase that may carry values of the user's, as one harmless line without colours.
-pub(super) fn harmless(text: &str) -> String {
+/// A text of a step's as harmless lines without colours.
+pub fn plain(text: &str) -> Vec<String> {
     let mut maker = Lines::new(Colour::Off);
     let mut lines = Vec::new();
     maker.push(text.as_bytes(), |line| lines.push(line));
     lines.extend(maker.flush());
-    lines.join(" ")
+    lines
+}
+
+/// A phrase that may carry values of the user's, as one harmless line without colours.
+pub(super) fn harmless(text: &str) -> String {
+    plain(text).join(" ")
 }
 
 /// Whether bytes that are no character yet may become one.

@@ -19,6 +19,12 @@ pub(in crate::cli) fn data(text: &str) -> u8 {
     }
 }
 
+/// Prints bytes as they are; whether anybody still reads. Who has closed the pipe has seen enough.
+pub(in crate::cli) fn bytes(bytes: &[u8]) -> bool {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok()
+}
+
 /// Tells the user something that is not the answer. Nobody is left to tell where standard error is closed.
 pub(in crate::cli) fn talk(text: &str) {
     drop(writeln!(io::stderr(), "{text}"));

@@ -1,6 +1,6 @@
 //! Opens the stores, starts the station, submits or resumes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -53,6 +53,10 @@ async fn begin(order: Order) -> Result<u8, CliError> {
     });
     let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
     let done = lead(&order, &stores, station, (Arc::new(tee), printed)).await;
+    if order.store.is_none() {
+        // A run in memory leaves nothing; what is not there need not go.
+        drop(std::fs::remove_dir_all(order.scratch()));
+    }
     sockets.shut_down();
     if let Some(socket) = socket {
         drop(socket.await);
@@ -94,7 +98,7 @@ async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
     let name = environment::host_name();
     let place = Place {
         root: order.root.clone(),
-        scratch: scratch(order.store.as_deref())?,
+        scratch: scratch(order)?,
         worker: name.clone(),
         environment: environment::all(),
     };
@@ -103,11 +107,8 @@ async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
 }
 
 /// A folder for what steps write for windlass, without what those of a killed one left.
-fn scratch(store: Option<&Path>) -> Result<PathBuf, CliError> {
-    let folder = match store {
-        Some(store) => store.join("scratch"),
-        None => std::env::temp_dir().join(format!("windlass-{}", std::process::id())),
-    };
+fn scratch(order: &Order) -> Result<PathBuf, CliError> {
+    let folder = order.scratch();
     std::fs::create_dir_all(&folder).map_err(|error| {
         CliError::unreachable(format!("{} cannot be made: {error}", folder.display()))
     })?;

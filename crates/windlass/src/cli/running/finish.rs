@@ -10,6 +10,7 @@ use windlass_core::summary::{Asked, Summary, Verdict};
 
 use super::order::Order;
 use crate::cli::output::{self, Ink, Manner, annotations, ending, junit, markdown};
+use crate::cli::written::written;
 use crate::cli::{environment, exit};
 use crate::local::{Stores, system_now};
 use crate::logs::LogId;
@@ -35,7 +36,8 @@ impl Finish<'_> {
             for line in annotations(summary, now, &mut logs) {
                 output::talk(&line);
             }
-            self.write_summary(&markdown(summary, now, &mut logs));
+            let written = written(&order.scratch(), summary);
+            self.write_summary(&markdown(summary, now, &mut logs, &written));
         }
         if let Some(file) = &order.junit {
             let report = junit(summary, now, &mut logs);

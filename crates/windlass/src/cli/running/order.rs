@@ -8,6 +8,7 @@ use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 
 use crate::cli::output::{Hints, Look, OutputMode};
+use crate::cli::project::SCRATCH;
 
 /// A run to be done here, and how it is shown.
 #[derive(Debug)]
@@ -34,6 +35,16 @@ pub(crate) struct Order {
     pub(crate) junit: Option<PathBuf>,
     /// How talk looks.
     pub(crate) look: Look,
+}
+
+impl Order {
+    /// Where steps write for windlass.
+    pub(super) fn scratch(&self) -> PathBuf {
+        match &self.store {
+            Some(store) => store.join(SCRATCH),
+            None => std::env::temp_dir().join(format!("windlass-{}", std::process::id())),
+        }
+    }
 }
 
 /// What is to be done.

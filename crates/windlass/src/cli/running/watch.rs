@@ -51,6 +51,14 @@ pub(super) struct Watch<'a> {
     pub(super) earlier: mpsc::Receiver<Durations>,
 }
 
+/// How far a run was followed.
+enum Attended {
+    /// It has ended, and was asked to so many times.
+    ToItsEnd { ends: u32 },
+    /// Whoever followed it does not wait for its end; the code says why.
+    Left(u8),
+}
+
 /// What happened.
 enum News {
     Events(Position, Followed),
@@ -64,48 +72,12 @@ enum News {
 impl Watch<'_> {
     /// Shows the run until it has ended, and what it came to.
     pub(super) async fn run(mut self) -> Result<u8, CliError> {
-        let look = self.order.look;
-        let mode =
-            self.order.mode.unwrap_or_else(|| OutputMode::default_for(&look, self.order.slots));
-        let mode = if self.order.json { OutputMode::None } else { mode };
-        let options = ScreenOptions { look, mode, slots: self.order.slots };
-        let mut screen = Screen::new(self.watched.summary.clone(), options);
-        let mut terminal = Terminal::new(look.manner);
-        if look.manner == Manner::Live {
-            self.interrupts
-                .listen_to_keys()
-                .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
-            self.earlier = earlier(self.stores, self.watched.summary.plan().pipeline());
-        }
-        let mut follower = self.station.handle().views().follow(self.watched.from);
-        let mut ends = 0_u32;
-        let mut stalled = false;
-        while !screen.summary().status().is_terminal() {
-            let wait = draw(&mut screen, &mut terminal);
-            match self.next(&mut follower, wait).await {
-                News::Events(behind, news) => {
-                    self.learn(&mut screen, &mut follower, behind, news).await?;
-                }
-                News::Printed(printed) => hear(&mut screen, &printed),
-                News::Wish(Wish::End) => {
-                    ends += 1;
-                    if let Some(over) = self.is_over(ends) {
-                        return over;
-                    }
-                    self.end_run(ends);
-                }
-                News::Wish(Wish::Show) => self.show(&mut screen),
-                News::Wish(Wish::Resumed) => terminal.resumed(),
-                News::Known(earlier) => screen.expect(&earlier),
-                News::Time => {
-                    stalled = self.tell_stalled(&mut screen, stalled);
-                    if let Some(over) = self.is_over(ends).filter(|_| ends > 0) {
-                        return over;
-                    }
-                }
-                News::Failed(error) => return Err(self.failed(error)),
-            }
-        }
+        let mut screen = self.screen()?;
+        let mut terminal = Terminal::new(self.order.look.manner);
+        let ends = match self.attend(&mut screen, &mut terminal).await? {
+            Attended::ToItsEnd { ends } => ends,
+            Attended::Left(code) => return Ok(code),
+        };
         self.hear_the_rest(&mut screen);
         screen.close(system_now());
         drop(terminal.draw_now(&mut screen, system_now()));
@@ -116,6 +88,56 @@ impl Watch<'_> {
         let code = finish.tell();
         station.shut_down().await?;
         Ok(code)
+    }
+
+    fn screen(&mut self) -> Result<Screen, CliError> {
+        let Order { look, mode, slots, json, .. } = *self.order;
+        let mode = mode.unwrap_or_else(|| OutputMode::default_for(&look, slots));
+        let mode = if json { OutputMode::None } else { mode };
+        if look.manner == Manner::Live {
+            self.interrupts
+                .listen_to_keys()
+                .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
+            self.earlier = earlier(self.stores, self.watched.summary.plan().pipeline());
+        }
+        Ok(Screen::new(self.watched.summary.clone(), ScreenOptions { look, mode, slots }))
+    }
+
+    /// Follows it until it has ended, or until nobody wants to any more.
+    async fn attend(
+        &mut self,
+        screen: &mut Screen,
+        terminal: &mut Terminal,
+    ) -> Result<Attended, CliError> {
+        let mut follower = self.station.handle().views().follow(self.watched.from);
+        let (mut ends, mut stalled) = (0_u32, false);
+        while !screen.summary().status().is_terminal() {
+            let wait = draw(screen, terminal);
+            match self.next(&mut follower, wait).await {
+                News::Events(behind, news) => {
+                    self.learn(screen, &mut follower, behind, news).await?;
+                }
+                News::Printed(printed) => hear(screen, &printed),
+                News::Wish(Wish::End) => {
+                    ends += 1;
+                    if self.is_over(ends)? {
+                        return Ok(Attended::Left(exit::INTERRUPTED));
+                    }
+                    self.end_run(ends);
+                }
+                News::Wish(Wish::Show) => self.show(screen),
+                News::Wish(Wish::Resumed) => terminal.resumed(),
+                News::Known(earlier) => screen.expect(&earlier),
+                News::Time => {
+                    stalled = self.tell_stalled(screen, stalled);
+                    if ends > 0 {
+                        self.is_over(ends)?;
+                    }
+                }
+                News::Failed(error) => return Err(self.failed(error)),
+            }
+        }
+        Ok(Attended::ToItsEnd { ends })
     }
 
     async fn next(&mut self, follower: &mut Follower, wait: Span) -> News {
@@ -188,11 +210,11 @@ impl Watch<'_> {
     }
 
     /// Whether to end without waiting for the run. The guard ends what runs; the journal knows what was durable.
-    fn is_over(&self, ends: u32) -> Option<Result<u8, CliError>> {
+    fn is_over(&self, ends: u32) -> Result<bool, CliError> {
         match self.stalled() {
             // Nothing can be cancelled in good order.
-            Some(error) => Some(Err(error.into())),
-            None => (ends >= ENDS_MAX).then_some(Ok(exit::INTERRUPTED)),
+            Some(error) => Err(error.into()),
+            None => Ok(ends >= ENDS_MAX),
         }
     }
 

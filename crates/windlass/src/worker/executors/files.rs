@@ -21,8 +21,9 @@ pub(super) struct Files {
     summary: PathBuf,
 }
 
-/// The ending of a file that stays.
+/// The ending of a file that stays, and how many stay.
 const KEPT: &str = "summary";
+const KEPT_FILES: usize = 1_000;
 
 impl Files {
     pub(super) fn new(scratch: &Path, fence: Fence) -> Self {
@@ -32,7 +33,9 @@ impl Files {
 
     /// Keeps the summary, and nothing else: what a step writes may hold its secrets.
     pub(super) fn keep(&self, masks: &Masks) {
-        if let Ok(text) = read_bounded(&self.draft, SUMMARY_MAX) {
+        if let Ok(text) = read_bounded(&self.draft, SUMMARY_MAX)
+            && !text.is_empty()
+        {
             drop(fs::write(&self.summary, masks.cover(&String::from_utf8_lossy(&text))));
         }
         remove(&self.draft);
@@ -40,13 +43,23 @@ impl Files {
     }
 }
 
-/// Removes what steps of a windlass that was killed left behind.
+/// What a step wrote for people under this lease, if it wrote anything.
+pub fn summary(scratch: &Path, fence: Fence) -> Option<String> {
+    let text = fs::read_to_string(Files::new(scratch, fence).summary).ok()?;
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Removes what steps of a windlass that was killed left behind, and the oldest of what stays.
 pub fn clear(scratch: &Path) {
     let Ok(entries) = fs::read_dir(scratch) else { return };
-    for file in entries.flatten().map(|entry| entry.path()) {
-        if file.extension().is_none_or(|extension| extension != KEPT) {
-            remove(&file);
-        }
+    let files = entries.flatten().map(|entry| entry.path());
+    let (mut kept, other): (Vec<PathBuf>, Vec<PathBuf>) =
+        files.partition(|file| file.extension().is_some_and(|extension| extension == KEPT));
+    // Fences grow, and so do their names.
+    kept.sort_by_key(|file| (file.as_os_str().len(), file.clone()));
+    let surplus = kept.len().saturating_sub(KEPT_FILES);
+    for file in other.iter().chain(&kept[..surplus]) {
+        remove(file);
     }
 }
 

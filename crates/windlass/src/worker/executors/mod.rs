@@ -12,4 +12,4 @@ mod process;
 mod record;
 
 pub use builtin::{Builtin, Place};
-pub use files::clear;
+pub use files::{clear, summary};

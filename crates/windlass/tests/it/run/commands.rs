@@ -114,6 +114,44 @@ fn logs_of_a_step_that_is_tried_again_are_followed_to_its_end() {
 }
 
 #[test]
+fn logs_of_a_whole_run_are_followed_to_its_end() {
+    let place = Place::with(
+        "name: two\nsteps:\n  one: { run: 'echo first; echo >> trace; until test -e go; do sleep 0.02; done; echo second' }\n  two: { needs: one, run: 'printf third' }\n",
+    );
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    let following = place.start("logs latest -f");
+    let objects = place.start("logs -f --json");
+    place.file("go", "");
+    assert_eq!(running.ended().code, Some(0));
+    let followed = following.ended();
+    assert_eq!((followed.code, &*followed.out), (Some(0), "first\nsecond\nthird"));
+    assert!(followed.err.contains("── two"), "{}", followed.err);
+    let objects = objects.ended().out;
+    let objects = objects.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let told: Vec<String> =
+        objects.map(|it| format!("{} {} {}", it["name"], it["attempt"], it["line"])).collect();
+    assert_eq!(told, [r#""one" 1 "first""#, r#""one" 1 "second""#, r#""two" 1 "third""#]);
+}
+
+#[test]
+fn what_reads_prints_json_too() {
+    let place = Place::with(CHAIN);
+    place.data("run a");
+    let json = |line: &str| -> Value {
+        let out = place.data(line);
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{line}: {error}: {out}"))
+    };
+    assert_eq!(json("watch --json")["status"], "succeeded");
+    assert_eq!(json("show --json")["steps"][0]["name"], "a");
+    assert_eq!(json("why latest a --json")["status"], "succeeded");
+    assert_eq!(json("runs --json")["counts"]["succeeded"], 1);
+    assert_eq!(json("doctor --json")["guard"]["ok"], true);
+    assert_eq!(json("plan --json")["pipeline"], "chain");
+    assert_eq!(place.data("logs --json"), "", "it printed nothing");
+}
+
+#[test]
 fn a_step_that_waits_says_for_what() {
     let place = Place::with(
         r#"
@@ -178,8 +216,13 @@ fn a_step_may_run_a_pipeline_of_its_own() {
 #[test]
 fn a_run_in_memory_leaves_nothing_behind() {
     let place = Place::with(CHAIN);
-    place.data("run --store memory");
+    let temporary = place.path().join("temporary");
+    std::fs::create_dir(&temporary).expect("it is new");
+    let mut command = place.command("run --store memory");
+    command.env("TMPDIR", &temporary);
+    assert_eq!(place.start_command(command).ended().code, Some(0));
     assert!(!place.path().join(".windlass").exists());
+    assert_eq!(std::fs::read_dir(&temporary).expect("it is there").count(), 0);
 }
 
 const PICKY: &str = r#"

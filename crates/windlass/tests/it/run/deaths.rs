@@ -216,6 +216,10 @@ fn nobody_waits_for_a_run_whose_windlass_is_dead() {
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
     assert!(place.data("runs").contains("interrupted"));
+    assert_eq!(place.show()["interrupted"], true);
+    let shown = place.run("show");
+    assert!(shown.out.contains("not finished in"), "{shown:?}");
+    assert!(shown.err.contains("windlass run --resume="), "{shown:?}");
     for line in ["watch latest", "logs latest a -f"] {
         let ended = place.run(line);
         assert_eq!(ended.code, Some(5), "{line}: {ended:?}");

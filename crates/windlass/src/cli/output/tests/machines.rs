@@ -60,7 +60,8 @@ fn a_root_cause_is_annotated() {
 fn the_summary_page_is_markdown() {
     let film = film();
     let mut logs = |log: LogId, _: usize| film.log(log);
-    insta::assert_snapshot!(markdown(&film.ended(), START, &mut logs), @r"
+    let written = [("test[linux]".to_owned(), "**41** tests\n\n".to_owned())];
+    insta::assert_snapshot!(markdown(&film.ended(), START, &mut logs, &written), @r"
     ### ❌ ship failed
 
     7 succeeded, 1 failed, 1 cancelled, 1 skipped, 2 blocked in 16.0s.
@@ -88,6 +89,10 @@ fn the_summary_page_is_markdown() {
     | soak | blocked: because of bundle | | | | |
     | deploy | blocked: because of bundle | | | | |
     | tell | succeeded | 1 | 200ms | 820ms | alpha |
+
+    #### test\[linux\]
+
+    **41** tests
     ");
 }
 
