@@ -297,3 +297,69 @@ fn ask(socket: &std::path::Path, path: &str) -> Value {
     let (_, body) = answer.split_once("\r\n\r\n").expect("it is an answer");
     serde_json::from_str(body).expect("it is JSON")
 }
+
+#[test]
+fn a_step_knows_who_it_is_and_nothing_of_others() {
+    let place = Place::with(
+        "name: who\nsteps:\n  cell: { matrix: { os: [linux], size: [2] }, run: 'env | grep ^WINDLASS_ > vars' }\n",
+    )
+    .set("WINDLASS_LINK", "redis://elsewhere")
+    .set("OTHER", "stays");
+    place.data("run");
+    let mut vars = place.lines("vars");
+    vars.sort();
+    let names: Vec<&str> = vars.iter().filter_map(|line| line.split('=').next()).collect();
+    let known = [
+        "WINDLASS_ATTEMPT",
+        "WINDLASS_FENCE",
+        "WINDLASS_GUARD",
+        "WINDLASS_IDEMPOTENCY_KEY",
+        "WINDLASS_MATRIX_OS",
+        "WINDLASS_MATRIX_SIZE",
+        "WINDLASS_OUTPUT",
+        "WINDLASS_RUN",
+        "WINDLASS_STEP",
+        "WINDLASS_SUMMARY",
+        "WINDLASS_WORKER",
+    ];
+    assert_eq!(names, known);
+    let run = place.show()["id"].as_str().expect("it has an id").to_owned();
+    let worker = place.step("cell[linux,2]")["attempts"][0]["worker"].as_str().map(str::to_owned);
+    let worker = worker.expect("it has a worker");
+    let told = ["WINDLASS_ATTEMPT=1", "WINDLASS_MATRIX_SIZE=2", "WINDLASS_STEP=cell[linux,2]"];
+    let told = told.map(str::to_owned).into_iter();
+    for line in told.chain([format!("WINDLASS_RUN={run}"), format!("WINDLASS_WORKER={worker}")]) {
+        assert!(vars.contains(&line), "{line} in {vars:?}");
+    }
+}
+
+#[test]
+fn what_is_mistyped_is_answered_with_what_was_meant() {
+    let place = Place::with(CHAIN);
+    place.data("run a");
+    place.data("run b");
+    let wrong = |line: &str, meant: &str| {
+        let ended = place.run(line);
+        assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{line}: {ended:?}");
+        assert!(ended.err.contains(meant), "{line}: {}", ended.err);
+    };
+    wrong("shwo", "'show'");
+    wrong("run --ouput none", "'--output'");
+    wrong("run bb", "did you mean `b`?");
+    wrong("run --only bb", "did you mean `b`?");
+    wrong("why latest bb", "did you mean `b`?");
+    wrong("rerun latest --from bb", "did you mean `b`?");
+    wrong("run -p wrod=x", "`word`");
+    wrong("run --tag quik", "`quick`");
+    wrong("show nosuch", "`windlass runs` lists them");
+    let ids: Vec<String> = place
+        .data("runs --json")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("it is JSON")["id"].to_string())
+        .map(|id| id.trim_matches('"').to_owned())
+        .collect();
+    let shared = ids[0].chars().zip(ids[1].chars()).take_while(|(one, other)| one == other).count();
+    wrong(&format!("show {}", &ids[0][..shared]), &ids[1]);
+    let unique = place.data(&format!("show {} --json", &ids[0][..=shared]));
+    assert!(unique.contains(&ids[0]), "{unique}");
+}
