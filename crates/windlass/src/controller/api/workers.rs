@@ -20,7 +20,7 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
     Answered(api.handle.views().look(|view| view.engine.workers().map(worker_json).collect()))
 }
 
-fn worker_json(worker: WorkerReport<'_>) -> Value {
+fn worker_json(worker: &WorkerReport<'_>) -> Value {
     json!({
         "id": worker.id.0.to_string(),
         "name": worker.name,
@@ -62,7 +62,7 @@ pub(super) async fn queue(State(api): State<Arc<Api>>) -> Answered<Value> {
     Answered(queue.into_iter().map(class_json).collect())
 }
 
-fn class_json(class: ClassReport) -> Value {
+fn class_json(class: &ClassReport) -> Value {
     json!({
         "requires": class.requires,
         "ready": class.ready,

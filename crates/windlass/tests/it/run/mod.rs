@@ -12,4 +12,5 @@ mod reports;
 mod resuming;
 mod secrets;
 mod signals;
+mod terminal;
 mod traps;

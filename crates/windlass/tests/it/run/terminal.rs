@@ -1,0 +1,184 @@
+//! A run before a person: on a terminal of its own, with keys, Ctrl-C and a window that is closed.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::arrange::{Place, until};
+
+const STEPS: &str = r#"
+name: seen
+steps:
+  work: { run: "trap 'echo told >> trace; exit 1' TERM; echo ready >> trace; until test -e go; do sleep 0.02; done" }
+  after-that-with-a-long-name: { needs: work, run: "echo after >> trace; echo a line that is longer than forty columns are; exit 3" }
+  elsewhere: { requires: [signing-key], run: "true" }
+  clean: { needs: after-that-with-a-long-name, if: always(), run: "echo clean >> trace" }
+"#;
+
+/// A terminal with the program in it.
+struct Window {
+    child: Child,
+    keys: Option<File>,
+    shown: Arc<Mutex<String>>,
+    closed: Arc<AtomicBool>,
+    listens: Option<JoinHandle<()>>,
+}
+
+impl Window {
+    fn open(place: &Place, line: &str, columns: u16) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let keys = openpt(flags).expect("there are terminals");
+        grantpt(&keys).and_then(|()| unlockpt(&keys)).expect("it is ours");
+        let size = Winsize { ws_col: columns, ws_row: 24, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&keys, size).expect("it has a size");
+        let name = ptsname(&keys, Vec::new()).expect("it has a name").into_string();
+        let name = name.expect("it is text");
+        let screen = OpenOptions::new().read(true).write(true).open(name).expect("it opens");
+        let screens = || screen.try_clone().expect("there are descriptors");
+        let mut command = place.program("setsid");
+        command.args(["--ctty", env!("CARGO_BIN_EXE_windlass")]).args(line.split(' '));
+        command.env("TERM", "xterm").stdin(screens()).stdout(screens()).stderr(screens());
+        let child = command.spawn().expect("it starts");
+        let keys = File::from(keys);
+        let (shown, closed) = (Arc::default(), Arc::default());
+        let listens = listen(keys.try_clone().expect("there are descriptors"), &shown, &closed);
+        Self { child, keys: Some(keys), shown, closed, listens: Some(listens) }
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().expect("nobody panics").clone()
+    }
+
+    fn until_shown(&self, text: &str) {
+        until(text, || self.shown().contains(text));
+    }
+
+    fn press(&mut self, keys: &[u8]) {
+        self.keys.as_mut().expect("it is open").write_all(keys).expect("it is read");
+    }
+
+    /// As its button does it.
+    fn close(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.listens.take().map(JoinHandle::join);
+        self.keys = None;
+    }
+
+    /// Waits for its end; the code, and everything that was shown.
+    fn ended(mut self) -> (Option<i32>, String) {
+        until("it has ended", || self.child.try_wait().expect("it is ours").is_some());
+        let code = self.child.wait().expect("it has ended").code();
+        (code, self.shown())
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // They fail if it has ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Keeps what is shown until the terminal is closed, from one side or the other.
+fn listen(mut from: File, shown: &Arc<Mutex<String>>, closed: &Arc<AtomicBool>) -> JoinHandle<()> {
+    let (shown, closed) = (Arc::clone(shown), Arc::clone(closed));
+    std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        while !closed.load(Ordering::Relaxed) {
+            let ready = poll(&mut [PollFd::new(&from, PollFlags::IN)], Some(&moment));
+            if ready.is_ok_and(|count| count == 0) {
+                continue;
+            }
+            let Ok(count @ 1..) = from.read(&mut bytes) else { return };
+            let text = String::from_utf8_lossy(&bytes[..count]);
+            shown.lock().expect("nobody panics").push_str(&text);
+        }
+    })
+}
+
+#[test]
+fn a_key_shows_what_runs_and_the_terminal_is_left_as_it_was() {
+    let place = Place::with(STEPS);
+    let mut window = Window::open(&place, "run --jobs 2", 100);
+    place.until_lines("trace", 1);
+    window.until_shown("1 running");
+    window.press(b"t");
+    window.until_shown("waits for work");
+    place.file("go", "");
+    let (code, shown) = window.ended();
+    assert_eq!(code, Some(1), "{shown}");
+    let (hidden, back) = (shown.rfind("\u{1b}[?25l"), shown.rfind("\u{1b}[?25h"));
+    assert!(hidden.is_some() && hidden < back, "the cursor is back: {shown:?}");
+    assert!(!shown.contains("\u{1b}[?1049"), "no other screen: {shown:?}");
+    assert!(shown.contains("seen failed"), "{shown}");
+}
+
+#[test]
+fn ctrl_c_is_heard_and_says_what_a_second_one_does() {
+    let place = Place::with(STEPS);
+    let mut window = Window::open(&place, "run", 100);
+    place.until_lines("trace", 1);
+    window.press(b"\x03");
+    window.until_shown("(Ctrl-C kills it)");
+    let (code, shown) = window.ended();
+    assert_eq!(code, Some(130), "{shown}");
+    assert_eq!(sorted(&place), ["clean", "ready", "told"]);
+    place.until_nothing_is_left(&[]);
+}
+
+#[test]
+fn a_window_that_is_closed_ends_the_run_politely() {
+    let place = Place::with(STEPS);
+    let mut window = Window::open(&place, "run", 100);
+    place.until_lines("trace", 1);
+    window.close();
+    assert_eq!(window.ended().0, Some(130));
+    assert_eq!(sorted(&place), ["clean", "ready", "told"]);
+    place.until_nothing_is_left(&[]);
+}
+
+fn sorted(place: &Place) -> Vec<String> {
+    let mut lines = place.lines("trace");
+    lines.sort();
+    lines
+}
+
+/// The lines without colours and orders to the terminal.
+fn text(shown: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut rest = shown;
+    while let Some((before, behind)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        let end = behind.find(|c: char| c.is_ascii_alphabetic()).map_or(behind.len(), |at| at + 1);
+        rest = &behind[end..];
+    }
+    plain.push_str(rest);
+    plain.split(['\n', '\r']).map(str::to_owned).collect()
+}
+
+#[test]
+fn nothing_of_ours_is_wider_than_a_narrow_window() {
+    let place = Place::with(STEPS);
+    let mut window = Window::open(&place, "run --jobs 2", 40);
+    place.until_lines("trace", 1);
+    window.press(b"t");
+    window.until_shown("waits for work");
+    place.file("go", "");
+    let (code, shown) = window.ended();
+    assert_eq!(code, Some(1), "{shown}");
+    let wide: Vec<String> =
+        text(&shown).into_iter().filter(|line| line.chars().count() > 40).collect();
+    // What steps print and what is to be pasted stays in one piece.
+    let theirs = |line: &String| line.contains("longer than forty") || line.contains("windlass ");
+    assert!(wide.iter().all(theirs), "{wide:#?}");
+    assert!(wide.iter().any(|line| line.contains("windlass ")), "{shown}");
+}
