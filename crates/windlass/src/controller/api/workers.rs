@@ -17,7 +17,9 @@ use super::router::Api;
 
 /// Every worker that is known.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
-    Answered(api.handle.views().look(|view| view.engine.workers().map(worker_json).collect()))
+    Answered(
+        api.handle.views().look(|view| view.engine.workers().map(|it| worker_json(&it)).collect()),
+    )
 }
 
 fn worker_json(worker: &WorkerReport<'_>) -> Value {
@@ -59,7 +61,7 @@ fn lock_json(lock: LockReport<'_>) -> Value {
 /// What is ready and waits, by requirement.
 pub(super) async fn queue(State(api): State<Arc<Api>>) -> Answered<Value> {
     let queue = api.handle.views().look(|view| view.engine.queue());
-    Answered(queue.into_iter().map(class_json).collect())
+    Answered(queue.iter().map(class_json).collect())
 }
 
 fn class_json(class: &ClassReport) -> Value {
