@@ -2,18 +2,92 @@
 
 /// Words that the shell itself answers, in dash or in bash. A program of the same name may exist and differ; `true` and
 /// `false` cannot.
-const OF_THE_SHELL: &str = ". : [ alias bg bind break builtin caller case cd chdir command compgen complete \
-    compopt continue coproc declare dirs disown do done echo elif else enable esac eval exec exit export fc \
-    fg fi for function getopts hash help history if in jobs kill let local logout mapfile popd printf pushd pwd \
-    read readarray readonly return select set shift shopt source suspend test then time times trap type \
-    typeset ulimit umask unalias unset until wait while";
+const OF_THE_SHELL: &[&str] = &[
+    ".",
+    ":",
+    "[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "case",
+    "cd",
+    "chdir",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "do",
+    "done",
+    "echo",
+    "elif",
+    "else",
+    "enable",
+    "esac",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "fi",
+    "for",
+    "function",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "if",
+    "in",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "select",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "then",
+    "time",
+    "times",
+    "trap",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "until",
+    "wait",
+    "while",
+];
 
 /// The arguments of a `run` that is one plain command, so that it can be executed without a shell; `None` if a shell is
 /// needed, or might be. Quotes are taken off where their content has no meaning to any shell.
 pub fn direct(text: &str) -> Option<Vec<String>> {
     let words = words(text.trim_matches([' ', '\t', '\n']))?;
     let command = words.first()?;
-    let of_the_shell = OF_THE_SHELL.split_whitespace().any(|word| word == command);
+    let of_the_shell = OF_THE_SHELL.contains(&command.as_str());
     // `a=b` is an assignment, `%1` a job, and no program has an empty name or one that looks like an option.
     let odd = command.is_empty() || command.contains('=') || command.starts_with(['%', '-', '+']);
     (!of_the_shell && !odd).then_some(words)

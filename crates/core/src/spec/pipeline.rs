@@ -52,8 +52,8 @@ pub struct Asked {
 pub enum Late<T> {
     /// Written out.
     Known(T),
-    /// To be rendered, then read.
-    Later(Text),
+    /// To be rendered, then read. Boxed: hardly any of the many settings of many steps is.
+    Later(Box<Text>),
 }
 
 /// A setting and where it stands.

@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         let node = node?;
         let text = node.as_text()?;
         let value = if text.contains("${{") {
-            Late::Later(self.text(node)?)
+            Late::Later(Box::new(self.text(node)?))
         } else {
             Late::Known(read(text)?)
         };
