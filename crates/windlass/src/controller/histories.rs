@@ -103,6 +103,13 @@ impl Histories {
         known.runs.values().filter(ended).take(most).map(|history| history.record.run).collect()
     }
 
+    /// Runs that ended and have so many steps or more, the oldest first.
+    pub(super) fn ended_with(&self, steps: u32) -> Vec<RunId> {
+        let large = |history: &&History| history.ended && history.record.steps >= steps;
+        let known = self.read();
+        known.runs.values().filter(large).map(|history| history.record.run).collect()
+    }
+
     /// A run with its whole history.
     pub(super) fn sealed(&self, run: RunId) -> Option<SealedRun> {
         self.read().runs.get(&run).map(History::sealed)

@@ -35,6 +35,10 @@ const AHEAD: u32 = 512;
 /// Where leader and worker share one fate no lease ends by time; it is what late reports of an earlier life are judged by.
 const TTL: Span = Span::secs(15);
 
+/// Steps from which a run is sealed by the station that ran it: to fold a thousand steps at the next start takes a
+/// millisecond, to seal them at the end three.
+const SEALED_AT_END: u32 = 1_000;
+
 /// How long a station must have been there before its tables are kept: they take a fifth of a core from short steps, and
 /// nobody queries a run that is over before the query is typed.
 const TABLES_AFTER: Duration = Duration::from_secs(10);
@@ -96,7 +100,7 @@ pub struct Station {
     node: JoinHandle<Result<(), NodeError>>,
     /// There is none before it was told to work.
     worker: Option<JoinHandle<Result<(), WorkerError>>>,
-    upkeep: JoinHandle<Result<(), StoreError>>,
+    upkeep: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
     histories: Arc<Histories>,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
 }
@@ -111,6 +115,7 @@ impl Station {
 
     /// Takes the lead of the stores, or says who has it. Nothing runs yet, not even what an earlier life left open.
     pub async fn lead(stores: &Stores, office: Office) -> Result<Self, StationError> {
+        let sealed_at_end = office.address.is_none().then_some(SEALED_AT_END);
         let config = NodeConfig {
             candidate: Candidate { node: office.name, address: office.address },
             engine: Config::default(),
@@ -121,12 +126,14 @@ impl Station {
         let (node, handle) = Node::open(Arc::clone(&stores.journal), config).await?;
         let (shutdown, ends) = ShutdownSender::new();
         let (shutdown_worker, _) = ShutdownSender::new();
-        let node = tokio::spawn(node.run(ends.clone()));
+        let node = tokio::spawn(node.run(ends));
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
-        let upkeep = Upkeep::new(handle.clone(), journal, kept, Keeping::default());
+        let keeping = Keeping { sealed_at_end, ..Keeping::default() };
+        let upkeep = Upkeep::new(handle.clone(), journal, kept, keeping);
         let histories = Arc::clone(upkeep.histories());
-        let upkeep = tokio::spawn(upkeep.run(ends));
+        let (sender, ends) = ShutdownSender::new();
+        let upkeep = (sender, tokio::spawn(upkeep.run(ends)));
         let tables = stores.tables.clone().map(|tables| {
             let keeper = TableKeeper::new(&handle, Arc::clone(&stores.journal), tables);
             let (sender, ends) = ShutdownSender::new();
@@ -210,8 +217,10 @@ impl Station {
             Some(worker) => worker.await.map_err(|error| panicked(&error))?,
             None => Ok(()),
         };
+        let (sender, upkeep) = self.upkeep;
+        sender.shut_down();
+        let upkeep = upkeep.await.map_err(|error| panicked(&error))?;
         self.shutdown.shut_down();
-        let upkeep = self.upkeep.await.map_err(|error| panicked(&error))?;
         self.node.await.map_err(|error| panicked(&error))??;
         if let Some((sender, tables)) = self.tables {
             sender.shut_down();

@@ -152,3 +152,21 @@ async fn a_command_that_is_not_there_fails_its_step_as_a_shell_would() {
     assert!(said.contains("no-such-program"), "{said}");
     station.shut_down().await.expect("it ends in good order");
 }
+
+#[tokio::test]
+async fn a_large_run_is_sealed_by_the_station_that_ran_it_and_the_next_has_nothing_to_fold() {
+    let folder = TempDir::new().expect("a folder");
+    let stores = Stores::open(folder.path()).expect("stores open");
+    let steps: Vec<String> = (0..1_000).map(|n| format!("  s{n}: {{ call: noop }}\n")).collect();
+    let station = start(folder.path(), &stores).await;
+    let run = submit(&station, &plan(&format!("steps:\n{}", steps.concat()))).await;
+    assert_eq!(ended(&station, run).await, RunStatus::Succeeded);
+    station.shut_down().await.expect("it ends in good order");
+    let records = Records::read(stores.clone()).await.expect("it reads");
+    assert_eq!(records.open().count(), 0);
+    let summary = records.summary(run).await.expect("it reads").expect("it is archived");
+    assert_eq!((summary.status(), summary.tally().ended()), (RunStatus::Succeeded, 1_000));
+    let snapshot = stores.journal.snapshot().await.expect("it reads").expect("it is saved");
+    let behind = stores.journal.tail(snapshot.position, usize::MAX).await.expect("it reads");
+    assert!(behind.len() < 10, "{behind:?}");
+}

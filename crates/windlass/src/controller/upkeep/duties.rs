@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use windlass_core::engine::Request;
+use windlass_core::id::RunId;
 use windlass_core::time::{Span, Time};
 
 use crate::archive::Archive;
@@ -27,6 +28,9 @@ const SEALED_AT_ONCE: usize = 64;
 /// Folding so many events takes a tenth of a second.
 const SNAPSHOT_AFTER: u64 = 200_000;
 
+/// How long a node that ends tidies up.
+const TIDY_MAX: Duration = Duration::from_secs(2);
+
 /// Events read from the journal at once.
 const PAGE: usize = 16_384;
 
@@ -41,6 +45,9 @@ pub struct Keeping {
     pub keys: Span,
     /// Events after which a snapshot is worth its writing, at least.
     pub snapshot_after: u64,
+    /// Steps from which a run that has ended is sealed before the node ends. Only where leader and worker share one fate:
+    /// nobody reports late there, and the next start has nothing to fold.
+    pub sealed_at_end: Option<u32>,
 }
 
 impl Default for Keeping {
@@ -50,6 +57,7 @@ impl Default for Keeping {
             runs: Span::hours(24 * 90),
             keys: Span::hours(24 * 7),
             snapshot_after: SNAPSHOT_AFTER,
+            sealed_at_end: None,
         }
     }
 }
@@ -96,20 +104,40 @@ impl Upkeep {
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = shutdown.wait() => return Ok(()),
+                () = shutdown.wait() => break,
                 (behind, news) = next(&mut follower), if !self.is_behind => match news {
                     Followed::Events(batches) => self.learn(&batches, behind),
                     Followed::Behind(_) => self.is_behind = true,
                 },
                 _ = due.tick() => {
                     let kept_up = tokio::select! {
-                        () = shutdown.wait() => return Ok(()),
+                        () = shutdown.wait() => break,
                         kept_up = self.keep_up(&mut follower) => kept_up,
                     };
                     kept_up.or_else(|error| if error.is_retryable() { Ok(()) } else { Err(error) })?;
                 }
             }
         }
+        // What is not done by then the next start does.
+        drop(timeout(TIDY_MAX, self.tidy_up(&mut follower)).await);
+        Ok(())
+    }
+
+    /// Seals large runs that have ended, so that the next start need not fold them.
+    async fn tidy_up(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
+        let Some(steps) = self.keeping.sealed_at_end else { return Ok(()) };
+        let last = self.handle.views().look(|view| view.leads.then(|| view.engine.now()));
+        let Some(last) = last else { return Ok(()) };
+        self.read_up_to_now(follower).await?;
+        let runs = self.histories.ended_with(steps);
+        if runs.is_empty() {
+            return Ok(());
+        }
+        self.seal(runs).await?;
+        self.keeping.snapshot_after = 0;
+        let saved = self.save().await?;
+        let now = self.now(last);
+        self.let_go(saved, now).await
     }
 
     /// Workers may have registered before what is left of the journal.
@@ -157,7 +185,7 @@ impl Upkeep {
         let last = self.handle.views().look(|view| view.leads.then(|| view.engine.now()));
         let Some(last) = last else { return Ok(()) };
         let now = self.now(last);
-        self.seal(now).await?;
+        self.seal(self.histories.ended_by(now - self.keeping.seal_after, SEALED_AT_ONCE)).await?;
         let saved = self.save().await?;
         self.let_go(saved, now).await
     }
@@ -170,9 +198,9 @@ impl Upkeep {
         self.clock.now()
     }
 
-    /// Archives runs that ended long enough ago and tells the leader, who lets them go.
-    async fn seal(&mut self, now: Time) -> Result<(), StoreError> {
-        for run in self.histories.ended_by(now - self.keeping.seal_after, SEALED_AT_ONCE) {
+    /// Archives runs that have ended and tells the leader, who lets them go.
+    async fn seal(&mut self, runs: Vec<RunId>) -> Result<(), StoreError> {
+        for run in runs {
             let Some(sealed) = self.histories.sealed(run) else { continue };
             self.archive.keep(sealed).await?;
             if self.handle.ask(Request::Seal { run }).await.is_err() {
