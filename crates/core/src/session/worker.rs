@@ -142,6 +142,11 @@ impl WorkerSession {
         !self.is_over() && (self.news || self.exchange_at().is_none_or(|at| at <= now))
     }
 
+    /// Whether there is something to tell that no exchange has told. Without it, an exchange only asks for more.
+    pub const fn has_news(&self) -> bool {
+        self.news
+    }
+
     /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
     /// to whom, is the link's business.
     pub fn on_unreached(&mut self) {
@@ -288,7 +293,11 @@ impl WorkerSession {
         let mut free = self.slots_free();
         let mut actions = Vec::new();
         let expires = self.config.leases_expire;
+        let gives_back = expires || self.phase != Life::Working;
         for held in self.held.values_mut().filter(|held| held.is_queued()) {
+            if free == 0 && !gives_back {
+                break;
+            }
             let too_late = expires && held.deadline <= now;
             if too_late || self.phase != Life::Working {
                 held.release();
@@ -376,8 +385,10 @@ impl WorkerSession {
 
     /// When [`on_tick`](Self::on_tick) has something to do.
     pub fn stops_at(&self) -> Option<Time> {
-        let strict = |held: &&Held| self.config.leases_expire && held.grant.stops_on_lost_contact;
-        let stops = self.held.values().filter(strict).filter_map(|held| match held.state {
+        let strict = |held: &&Held| held.grant.stops_on_lost_contact;
+        let expiring = self.config.leases_expire.then(|| self.held.values());
+        let stops = expiring.into_iter().flatten().filter(strict);
+        let stops = stops.filter_map(|held| match held.state {
             HeldState::Started { .. } => Some(held.lost_contact_at(self.ttl)),
             HeldState::Stopping { how: StopHow::Term, .. } => Some(held.deadline),
             HeldState::Queued

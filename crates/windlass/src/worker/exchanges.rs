@@ -9,7 +9,10 @@
 //! could carry more in a moment waits for that moment.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -30,6 +33,10 @@ use crate::link::LinkError;
 /// How long news waits for more of it while other steps run, and for the answer to an exchange that has just left: the
 /// shortest that a timer knows, and long beside a step that does next to nothing.
 const LINGER: Duration = Duration::from_millis(1);
+
+/// How long an exchange that tells of nothing but what has just started waits for an end to tell of: a step that is over
+/// by then costs one commit, not two.
+const STARTS_WAIT: Duration = Duration::from_millis(10);
 
 /// How long a worker that gives up takes to report what it killed. Killing takes milliseconds, and so does a leader that
 /// answers.
@@ -74,6 +81,8 @@ pub(super) struct Shift<'a> {
     exchanges: JoinSet<Result<Reply, LinkError>>,
     /// No exchange leaves before: it could carry more in a moment.
     lingers_until: Option<Instant>,
+    /// No exchange without news leaves before: steps have just started.
+    starts_wait_until: Option<Instant>,
     /// No exchange leaves before: the last one did not arrive.
     rests_until: Option<Instant>,
     backoff: Backoff,
@@ -104,6 +113,7 @@ impl<'a> Shift<'a> {
             session: WorkerSession::new(config, told),
             exchanges: JoinSet::new(),
             lingers_until: None,
+            starts_wait_until: None,
             rests_until: None,
             backoff: worker.backoff(),
             heard: Instant::now(),
@@ -226,7 +236,9 @@ impl<'a> Shift<'a> {
     }
 
     fn held_back_until(&self) -> Option<Instant> {
-        self.lingers_until.max(self.rests_until)
+        let news = self.session.has_news();
+        let pace = if news { self.lingers_until } else { self.starts_wait_until };
+        pace.max(self.rests_until)
     }
 
     fn wakes_at(&self) -> Instant {
@@ -270,8 +282,11 @@ impl<'a> Shift<'a> {
             self.worker.executor.judged(&body.verdicts);
         }
         let actions = self.session.on_reply(reply, self.now());
-        // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
-        self.lingers_until = (!actions.is_empty()).then(|| Instant::now() + LINGER);
+        if !actions.is_empty() {
+            // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
+            self.lingers_until = Some(Instant::now() + LINGER);
+            self.starts_wait_until = Some(Instant::now() + STARTS_WAIT);
+        }
         self.move_deadlines();
         self.act(actions);
         self.forget_outcomes();
@@ -344,12 +359,15 @@ impl<'a> Shift<'a> {
         let deadline = self.tells_deadlines().then(|| self.session.deadline(fence)).flatten();
         let (sender, orders) = watch::channel(Orders { stop: None, deadline });
         self.attempts.insert(fence, sender);
-        let attempt = self.worker.executor.start(grant, orders);
+        let mut attempt = self.worker.executor.start(grant, orders);
         let ended = self.tells.clone();
         tokio::spawn(async move {
             // A panic of an executor is a failure of its step, and of nothing else.
-            let outcome = tokio::spawn(attempt).await;
-            let outcome = outcome.unwrap_or(Outcome::plain(OutcomeKind::Failed));
+            let outcome = poll_fn(move |context| {
+                let polled = catch_unwind(AssertUnwindSafe(|| attempt.as_mut().poll(context)));
+                polled.unwrap_or(Poll::Ready(Outcome::plain(OutcomeKind::Failed)))
+            });
+            let outcome = outcome.await;
             drop(ended.send((fence, outcome)).await);
         });
     }

@@ -28,8 +28,10 @@ use crate::worker::guard::{Guard, kill_strays};
 
 /// Does what was asked for, and returns the exit code.
 pub(crate) fn run(order: Order) -> Result<u8, CliError> {
+    // One thread for leader and worker, which hand each other everything, and this one for the screen: a terminal that
+    // is stopped stops nothing else.
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| CliError::unreachable(format!("no threads: {error}")))?;
     runtime.block_on(begin(order))
 }
@@ -88,7 +90,9 @@ async fn lead(
         Some(run) => go_on(stores, run).await?,
     };
     let earlier = mpsc::channel(1).1;
-    Watch { order, stores, station, logs, printed, watched, interrupts, earlier }.run().await
+    let Watched { run, summary, from } = watched;
+    let watch = Watch { order, stores, station, logs, printed, run, interrupts, earlier };
+    watch.run(summary, from).await
 }
 
 async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use windlass_core::engine::{CancelLevel, Event, Request, Why};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::outcome::StepStatus;
@@ -26,6 +26,10 @@ use crate::store::StoreError;
 /// Steps whose reasons are asked for when somebody wants to see what runs.
 const ASKED_MAX: usize = 20;
 
+/// How long events gather before they are looked at again: to be woken for each would take more from short steps than
+/// anybody sees.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// Whoever asks for the end a third time does not want to wait for the journal.
 const ENDS_MAX: u32 = 3;
 
@@ -45,7 +49,7 @@ pub(super) struct Watch<'a> {
     pub(super) station: Station,
     pub(super) logs: Arc<Tee>,
     pub(super) printed: mpsc::Receiver<Printed>,
-    pub(super) watched: Watched,
+    pub(super) run: RunId,
     pub(super) interrupts: Interrupts,
     /// How long steps took before, if that comes to be known.
     pub(super) earlier: mpsc::Receiver<Durations>,
@@ -57,6 +61,22 @@ enum Attended {
     ToItsEnd { ends: u32 },
     /// Whoever followed it does not wait for its end; the code says why.
     Left(u8),
+}
+
+/// The events, a few at a time.
+struct Events {
+    follower: Follower,
+    /// No event is looked at before.
+    not_before: Instant,
+}
+
+impl Events {
+    async fn next(&mut self) -> Followed {
+        sleep_until(self.not_before).await;
+        let news = self.follower.next().await;
+        self.not_before = Instant::now() + GATHER;
+        news
+    }
 }
 
 /// What happened.
@@ -71,10 +91,10 @@ enum News {
 
 impl Watch<'_> {
     /// Shows the run until it has ended, and what it came to.
-    pub(super) async fn run(mut self) -> Result<u8, CliError> {
-        let mut screen = self.screen()?;
+    pub(super) async fn run(mut self, summary: Summary, from: Position) -> Result<u8, CliError> {
+        let mut screen = self.screen(summary)?;
         let mut terminal = Terminal::new(self.order.look.manner);
-        let ends = match self.attend(&mut screen, &mut terminal).await? {
+        let ends = match self.attend(&mut screen, &mut terminal, from).await? {
             Attended::ToItsEnd { ends } => ends,
             Attended::Left(code) => return Ok(code),
         };
@@ -82,25 +102,22 @@ impl Watch<'_> {
         screen.close(system_now());
         drop(terminal.draw_now(&mut screen, system_now()));
         terminal.close();
-        let summary = screen.summary().clone();
         let Watch { order, stores, station, .. } = self;
-        let finish = Finish { order, stores, summary: &summary, interrupted: ends > 0 };
+        let finish = Finish { order, stores, summary: screen.summary(), interrupted: ends > 0 };
         let code = finish.tell();
         station.shut_down().await?;
         Ok(code)
     }
 
-    fn screen(&mut self) -> Result<Screen, CliError> {
-        let Order { look, mode, slots, json, .. } = *self.order;
-        let mode = mode.unwrap_or_else(|| OutputMode::default_for(&look, slots));
-        let mode = if json { OutputMode::None } else { mode };
-        if look.manner == Manner::Live {
+    fn screen(&mut self, summary: Summary) -> Result<Screen, CliError> {
+        let screen = Screen::new(summary, self.options());
+        if self.order.look.manner == Manner::Live {
             self.interrupts
                 .listen_to_keys()
                 .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
-            self.earlier = earlier(self.stores, self.watched.summary.plan().pipeline());
+            self.earlier = earlier(self.stores, screen.summary().plan().pipeline());
         }
-        Ok(Screen::new(self.watched.summary.clone(), ScreenOptions { look, mode, slots }))
+        Ok(screen)
     }
 
     /// Follows it until it has ended, or until nobody wants to any more.
@@ -108,14 +125,16 @@ impl Watch<'_> {
         &mut self,
         screen: &mut Screen,
         terminal: &mut Terminal,
+        from: Position,
     ) -> Result<Attended, CliError> {
-        let mut follower = self.station.handle().views().follow(self.watched.from);
+        let follower = self.station.handle().views().follow(from);
+        let mut events = Events { follower, not_before: Instant::now() };
         let (mut ends, mut stalled) = (0_u32, false);
         while !screen.summary().status().is_terminal() {
             let wait = draw(screen, terminal);
-            match self.next(&mut follower, wait).await {
+            match self.next(&mut events, wait).await {
                 News::Events(behind, news) => {
-                    self.learn(screen, &mut follower, behind, news).await?;
+                    self.learn(screen, &mut events.follower, behind, news).await?;
                 }
                 News::Printed(printed) => hear(screen, &printed),
                 News::Wish(Wish::End) => {
@@ -140,12 +159,19 @@ impl Watch<'_> {
         Ok(Attended::ToItsEnd { ends })
     }
 
-    async fn next(&mut self, follower: &mut Follower, wait: Span) -> News {
-        let behind = follower.position();
+    fn options(&self) -> ScreenOptions {
+        let Order { look, slots, mode, json, .. } = self.order;
+        let mode = mode.unwrap_or_else(|| OutputMode::default_for(look, *slots));
+        let mode = if *json { OutputMode::None } else { mode };
+        ScreenOptions { look: *look, mode, slots: *slots }
+    }
+
+    async fn next(&mut self, events: &mut Events, wait: Span) -> News {
+        let behind = events.follower.position();
         tokio::select! {
             biased;
             wish = self.interrupts.next() => News::Wish(wish),
-            news = follower.next() => News::Events(behind, news),
+            news = events.next() => News::Events(behind, news),
             Some(printed) = self.printed.recv() => News::Printed(printed),
             failed = self.station.fails() => News::Failed(failed),
             Some(earlier) = self.earlier.recv() => News::Known(earlier),
@@ -181,7 +207,7 @@ impl Watch<'_> {
 
     fn take_in(&self, screen: &mut Screen, batch: &Published, behind: Position) {
         for (position, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
-            let own = event.run().is_none_or(|run| run == self.watched.run);
+            let own = event.run().is_none_or(|run| run == self.run);
             if !own || matches!(event, Event::RunSubmitted { .. }) && !self.order.json {
                 continue;
             }
@@ -202,7 +228,7 @@ impl Watch<'_> {
 
     /// The first time politely, the second time not.
     fn end_run(&self, times: u32) {
-        let run = self.watched.run;
+        let run = self.run;
         let level = if times == 1 { CancelLevel::Stop } else { CancelLevel::Kill };
         let handle = self.station.handle().clone();
         // Nobody waits for the answer: it comes when it is durable, and a journal may have stopped.
@@ -220,7 +246,7 @@ impl Watch<'_> {
 
     /// What failed, and how to go on with what was durable.
     fn failed(&self, error: StationError) -> CliError {
-        match self.order.hints.resume(self.watched.run) {
+        match self.order.hints.resume(self.run) {
             Some(resume) => CliError::from(error).hint(format!("`{resume}` goes on where it was")),
             None => error.into(),
         }
@@ -252,7 +278,7 @@ impl Watch<'_> {
             .map(|step| step.ix())
             .collect();
         let waits: Vec<(StepIx, Why)> = self.station.handle().views().look(|view| {
-            let why = |step: &StepIx| Some((*step, view.engine.why(self.watched.run, *step)?));
+            let why = |step: &StepIx| Some((*step, view.engine.why(self.run, *step)?));
             waiting.iter().filter_map(why).collect()
         });
         let lines = moment(screen.look(), summary, system_now(), &waits);

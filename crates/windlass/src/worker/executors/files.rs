@@ -63,8 +63,9 @@ pub fn clear(scratch: &Path) {
     }
 }
 
+/// Removes whatever is there. Most steps write nothing: that is found out by the cheapest question.
 fn remove(file: &Path) {
-    if fs::remove_file(file).is_err() {
+    if fs::symlink_metadata(file).is_ok() && fs::remove_file(file).is_err() {
         drop(fs::remove_dir_all(file));
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!  Grant ──► prepare: work + values ──► process: guard, pipe, timeout, stops ──► Outcome
-//!                                              └──► record: masks, cap ──► LogStore
+//!                                              └──► output ──► record: masks, cap ──► LogStore
 //! ```
 
 mod builtin;
 mod files;
+mod output;
 mod prepare;
 mod process;
 mod record;

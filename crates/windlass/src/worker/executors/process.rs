@@ -2,30 +2,27 @@
 
 use std::future::pending;
 use std::io;
+use std::mem::take;
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
-use windlass_core::outcome::{Outcome, OutcomeKind, Output};
+use windlass_core::outcome::{self, Outcome, OutcomeKind};
 use windlass_core::session::{Deadline, Grant, Stop, StopHow};
 
+use super::output::Output;
 use super::prepare::Prepared;
 use super::record::Record;
 use crate::worker::executor::Orders;
 use crate::worker::guard::{Exit, Guard, GuardLost, Guarded, Spawn};
 use crate::worker::outputs;
 
-/// Bytes that are read from a step at once.
-const READ: usize = 16 << 10;
-
 /// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps
 /// it open.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// The most that a pipe holds: more comes from somebody else who writes to it.
-const PIPE_MAX: usize = 1 << 20;
+/// Reads that empty the largest pipe: more comes from somebody else who writes to it.
+const READS_MAX: usize = 64;
 
 /// How long to wait for the news that the guard has died, which explains a step that was lost.
 const GUARD_DIES: Duration = Duration::from_secs(1);
@@ -68,20 +65,17 @@ impl Process {
         outcome
     }
 
-    async fn start(&mut self, deadline: Option<Deadline>) -> io::Result<(Guarded, pipe::Receiver)> {
+    async fn start(&mut self, deadline: Option<Deadline>) -> io::Result<(Guarded, Output)> {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
+        let Prepared { argv, env, removed, dir, .. } = &mut self.prepared;
+        let env = take(env).into_iter().map(|(name, value)| (name.into(), value.into()));
         let spawn = Spawn {
             fence: self.grant.lease.fence,
-            argv: self.prepared.argv.iter().map(Into::into).collect(),
-            env: self
-                .prepared
-                .env
-                .iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-            removed: self.prepared.removed.iter().map(Into::into).collect(),
-            dir: Some(self.prepared.dir.clone()),
+            argv: take(argv).into_iter().map(Into::into).collect(),
+            env: env.collect(),
+            removed: take(removed).into_iter().map(Into::into).collect(),
+            dir: Some(take(dir)),
             kill_grace: self.grant.kill_grace,
             deadline,
             output: writer,
@@ -90,16 +84,15 @@ impl Process {
             Ok(guarded) => guarded,
             Err(GuardLost) => pending().await,
         };
-        Ok((guarded, pipe::Receiver::from_owned_fd(reader)?))
+        Ok((guarded, Output::new(reader)))
     }
 
     /// Reads its output and passes orders on until nothing of it is left.
     async fn follow(
         &mut self,
         (guarded, mut passed_on): (&Guarded, Orders),
-        output: &mut pipe::Receiver,
+        output: &mut Output,
     ) -> (Exit, Told) {
-        let mut buffer = vec![0; READ];
         let mut told = Told::Nothing;
         let mut open = true;
         let grace = self.grant.kill_grace;
@@ -124,25 +117,20 @@ impl Process {
                     told = Told::Timeout;
                     guarded.stop(StopHow::Term, grace).await;
                 }
-                read = output.read(&mut buffer), if open => match read {
-                    Ok(0) | Err(_) => open = false,
-                    Ok(count) => self.record.write(&buffer[..count]).await,
+                bytes = output.read(), if open => match bytes {
+                    [] => open = false,
+                    bytes => self.record.write(bytes).await,
                 },
             }
         }
     }
 
     /// Reads what is left in the pipe.
-    async fn drain(&mut self, output: &mut pipe::Receiver) {
-        let mut buffer = vec![0; READ];
-        let mut left = PIPE_MAX;
-        while left > 0 {
+    async fn drain(&mut self, output: &mut Output) {
+        for _ in 0..READS_MAX {
             // Only reading has a limit here: a log may have to wait for room.
-            let Ok(Ok(count @ 1..)) = timeout(DRAIN, output.read(&mut buffer)).await else {
-                return;
-            };
-            self.record.write(&buffer[..count]).await;
-            left = left.saturating_sub(count);
+            let Ok(bytes @ [_, ..]) = timeout(DRAIN, output.rest()).await else { return };
+            self.record.write(bytes).await;
         }
     }
 
@@ -183,7 +171,7 @@ impl Process {
             Ok(outputs) if outputs.is_empty() => ended,
             Ok(outputs) => {
                 let text = serde_json::Value::Object(outputs).to_string();
-                Outcome { output: Output::Inline(text.into()), ..ended }
+                Outcome { output: outcome::Output::Inline(text.into()), ..ended }
             }
             Err(error) => {
                 self.record.say(&error.to_string()).await;

@@ -16,7 +16,7 @@ use super::adopted::Adopted;
 use super::charge::{Charge, Told};
 use super::frame::{Inbox, Outbox, Read};
 use super::message::{Event, Order, Request};
-use super::program::{self, Mark};
+use super::program::{self, Common, Mark};
 use super::testament::Testament;
 use crate::worker::platform::{self, Alarm, Children, TICK};
 
@@ -64,7 +64,7 @@ pub(super) struct Process {
     /// Which watches the last wait found to be due, those of main processes first.
     fired: Vec<bool>,
     alarm: Alarm,
-    mark: Mark,
+    common: Common,
     serial: u64,
     testament: Testament,
 }
@@ -88,7 +88,7 @@ impl Process {
             looked_at: Time::ZERO,
             fired: Vec::new(),
             alarm: Alarm::new()?,
-            mark: Mark::of_this_guard(),
+            common: Common { mark: Mark::of_this_guard(), path: program::own_path() },
             serial: 0,
             testament: Testament::default(),
         })
@@ -96,7 +96,7 @@ impl Process {
 
     /// Serves until the worker says goodbye or is gone, then ends everything.
     pub(super) fn run(mut self) -> io::Result<()> {
-        self.tell(&Event::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)?;
+        self.tell(&Event::Ready { mark: self.common.mark.own().to_owned() }, Time::ZERO)?;
         let served = self.serve();
         self.end()?;
         if served? == Life::Orphaned {
@@ -215,7 +215,7 @@ impl Process {
             }
             self.adopted.take_in(&self.listed, &self.charges, (self.serial, now));
             let some_died = self.adopted.reap();
-            self.adopted.attribute(&self.charges, &self.mark, now);
+            self.adopted.attribute(&self.charges, &self.common.mark, now);
             if !some_died {
                 break;
             }
@@ -263,7 +263,7 @@ impl Process {
 
     fn spawn(&mut self, order: Order, now: Time) -> io::Result<()> {
         let (fence, grace, deadline) = (order.fence, order.grace, order.deadline);
-        match program::spawn(order, self.inbox.descriptor(), &self.mark) {
+        match program::spawn(order, self.inbox.descriptor(), &self.common) {
             Err(why) => self.tell(&Event::NotSpawned { fence, why }, now),
             Ok(pid) => {
                 self.serial += 1;

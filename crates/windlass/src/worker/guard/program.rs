@@ -73,8 +73,26 @@ impl Mark {
     }
 }
 
+/// Where this guard's own environment says that programs are.
+#[expect(clippy::disallowed_methods, reason = "a guard is given nothing but its environment")]
+pub(super) fn own_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| OsString::from(DEFAULT_PATH))
+}
+
+/// What the steps of a guard have in common.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) mark: Mark,
+    /// The guard's own search path, which is that of a step that sets none.
+    pub(super) path: OsString,
+}
+
 /// Starts the main process of a step, as the leader of a process group.
-pub(super) fn spawn(order: Order, output: Option<OwnedFd>, mark: &Mark) -> Result<Pid, NotSpawned> {
+pub(super) fn spawn(
+    order: Order,
+    output: Option<OwnedFd>,
+    common: &Common,
+) -> Result<Pid, NotSpawned> {
     let argv: Vec<OsString> = order.argv.into_iter().map(OsString::from).collect();
     let dir = order.dir.map(|dir| PathBuf::from(OsString::from(dir)));
     let name = argv.first().ok_or_else(|| refused(OsStr::new(""), &Errno::NOENT.into()))?;
@@ -83,7 +101,8 @@ pub(super) fn spawn(order: Order, output: Option<OwnedFd>, mark: &Mark) -> Resul
         order.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let removed: Vec<OsString> = order.removed.into_iter().map(OsString::from).collect();
 
-    let searched = search(name, path_of(&env, &removed), dir.as_deref());
+    let path = path_of(&env, &removed).unwrap_or(&common.path);
+    let searched = search(name, path, dir.as_deref());
     let program = searched.as_ref().map_or(name.as_os_str(), |found| found.as_os_str());
     let mut command = Command::new(program);
     // What is removed comes first: what is set counts.
@@ -94,7 +113,7 @@ pub(super) fn spawn(order: Order, output: Option<OwnedFd>, mark: &Mark) -> Resul
         .arg0(name)
         .args(&argv[1..])
         .envs(env)
-        .env(MARK_VARIABLE, mark.value(order.fence))
+        .env(MARK_VARIABLE, common.mark.value(order.fence))
         .env_remove(SOCKET_VARIABLE)
         .process_group(0)
         .stdin(Stdio::null());
@@ -117,9 +136,12 @@ fn path_of<'a>(env: &'a [(OsString, OsString)], removed: &[OsString]) -> Option<
     set.or(unset)
 }
 
-/// Finds the program where the step's own search path says: left to the standard library, this would cost a fork.
-fn search(name: &OsStr, path: Option<&OsStr>, dir: Option<&Path>) -> Option<PathBuf> {
-    let path = path.filter(|_| !name.as_bytes().contains(&b'/'))?;
+/// Finds the program where the step's search path says. Left to the standard library this would cost a fork for a path of
+/// the step's own, and an `execve` for each folder in vain otherwise.
+fn search(name: &OsStr, path: &OsStr, dir: Option<&Path>) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return None;
+    }
     let found = std::env::split_paths(path).find_map(|folder| {
         let file = folder.join(name);
         let seen_from_here = dir.map_or_else(|| file.clone(), |dir| dir.join(&file));

@@ -1,0 +1,87 @@
+//! The pipe that a step prints to, read as it prints.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until};
+
+/// Bytes that are read at once.
+const READ: usize = 16 << 10;
+
+/// How long a pipe is left alone: most short steps print nothing, or less than a pipe holds, and are over by then. To be
+/// woken for each of them would cost more than to read.
+const UNWATCHED: Duration = Duration::from_millis(2);
+
+/// The reading end.
+#[derive(Debug)]
+pub(super) struct Output {
+    pipe: Pipe,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Pipe {
+    Unwatched { pipe: OwnedFd, until: Instant },
+    Watched(pipe::Receiver),
+    Over,
+}
+
+impl Output {
+    /// Reads from a pipe that does not block.
+    pub(super) fn new(pipe: OwnedFd) -> Self {
+        let until = Instant::now() + UNWATCHED;
+        Self { pipe: Pipe::Unwatched { pipe, until }, buffer: Vec::new() }
+    }
+
+    /// What has come, when something has; nothing at the end. It may be given up without losing anything.
+    pub(super) async fn read(&mut self) -> &[u8] {
+        if let Pipe::Unwatched { until, .. } = &self.pipe {
+            sleep_until(*until).await;
+            self.watch();
+        }
+        self.make_room();
+        let read = match &mut self.pipe {
+            Pipe::Watched(pipe) => pipe.read_buf(&mut self.buffer).await,
+            Pipe::Unwatched { .. } | Pipe::Over => Ok(0),
+        };
+        self.note(&read)
+    }
+
+    /// What is there now, or comes; nothing at the end. For a step that is over: nothing is left alone any more.
+    pub(super) async fn rest(&mut self) -> &[u8] {
+        self.make_room();
+        if let Pipe::Unwatched { pipe, until } = &mut self.pipe {
+            let room = rustix::buffer::spare_capacity(&mut self.buffer);
+            let read = rustix::io::read(pipe, room).map_err(io::Error::from);
+            if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+                return self.note(&read);
+            }
+            *until = Instant::now();
+        }
+        self.read().await
+    }
+
+    fn watch(&mut self) {
+        let Pipe::Unwatched { pipe, .. } = std::mem::replace(&mut self.pipe, Pipe::Over) else {
+            return;
+        };
+        if let Ok(pipe) = pipe::Receiver::from_owned_fd_unchecked(pipe) {
+            self.pipe = Pipe::Watched(pipe);
+        }
+    }
+
+    fn make_room(&mut self) {
+        self.buffer.clear();
+        self.buffer.reserve(READ);
+    }
+
+    fn note(&mut self, read: &io::Result<usize>) -> &[u8] {
+        if !matches!(read, Ok(1..)) {
+            self.pipe = Pipe::Over;
+        }
+        &self.buffer
+    }
+}
