@@ -3,7 +3,7 @@
 //! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
-//! logs, `file` about the pipeline file, `local` about a whole node.
+//! logs, `file` about the pipeline file, `local` about a whole node, `run` about the program beside other task runners.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
@@ -17,8 +17,10 @@ mod kept;
 mod led;
 mod local;
 mod measure;
+mod peers;
 mod pipeline;
 mod plans;
+mod runs;
 mod saved;
 mod sealed;
 mod table;
@@ -47,6 +49,12 @@ fn main() {
         Some("local") => {
             let mut rows = disk::floors(&scratch);
             rows.extend([local::throughput(&scratch), local::hop(&scratch)]);
+            print!("{}", table::render(&rows));
+        }
+        Some("run") => {
+            let mut rows = disk::floors(&scratch);
+            rows.extend([local::throughput(&scratch), local::hop(&scratch)]);
+            rows.extend(runs::rows(&scratch));
             print!("{}", table::render(&rows));
         }
         Some(_) | None => print!("{}", table::render(&measure_all(&cases::all(), &scratch))),
@@ -93,6 +101,7 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(measure_journal(scratch));
     rows.extend(measure_stores(scratch));
     rows.extend([local::throughput(scratch), local::hop(scratch)]);
+    rows.extend(runs::rows(scratch));
     rows
 }
 

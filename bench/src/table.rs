@@ -90,6 +90,9 @@ fn cells(row: &Row) -> [String; 7] {
 
 /// Large numbers without a fraction and in groups of three digits, small ones with two places.
 pub(crate) fn number(value: f64) -> String {
+    if value.is_nan() {
+        return "-".to_owned();
+    }
     if value < 100.0 {
         return format!("{value:.2}");
     }

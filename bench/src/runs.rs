@@ -1,0 +1,232 @@
+//! `windlass run` as people use it: the program itself, real processes, a store on disk; other task runners in the same
+//! minute, in turns.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::disk::Scratch;
+use crate::fleet::now;
+use crate::measure::Times;
+use crate::peers::{Graph, Runner, chain, flat, layered, pipeline, windlass};
+use crate::table::{Row, Target};
+
+/// Turns of each runner; and of those that take many seconds each.
+const TURNS: usize = 5;
+const LONG_TURNS: usize = 3;
+
+/// Starts of the programs that are over in milliseconds.
+const STARTS: usize = 31;
+
+/// How often the memory of a running process is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// All rows of this part.
+pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
+    if !Runner::Windlass.is_there() {
+        return vec![absent("run: …", "the program `windlass` is not beside this one: see run.sh")];
+    }
+    let contest = |graph, turns, against| Contest { graph, turns, against };
+    let peers = [Runner::Make, Runner::Ninja];
+    let all = [Runner::Make, Runner::Ninja, Runner::Just];
+    let flat = contest(flat(10_000), TURNS, Runner::Make).hold(scratch, &peers);
+    let layered = contest(layered(10_000), TURNS, Runner::Make).hold(scratch, &peers);
+    let short = contest(chain(1_000), TURNS, Runner::Just).hold(scratch, &all);
+    let long = contest(chain(10_000), LONG_TURNS, Runner::Just).hold(scratch, &all);
+    let mut rows = vec![
+        flat.row("run: 10,000 × true, flat", Target::AtMost(1.05)),
+        layered.row("run: 10,000 × true, layered", Target::None),
+        short.row("run: chain of 1,000 × true", Target::AtMost(1.1)),
+        long.row("run: chain of 10,000 × true", Target::AtMost(1.1)),
+        growth(&short, &long),
+    ];
+    rows.extend(starts(scratch));
+    rows.push(memory(scratch));
+    rows
+}
+
+/// A graph, and who is compared on it.
+struct Contest {
+    graph: Graph,
+    turns: usize,
+    /// Whose time is 1.
+    against: Runner,
+}
+
+/// What came of it.
+struct Held {
+    against: Runner,
+    times: Vec<(Runner, Option<Times>)>,
+}
+
+impl Contest {
+    /// Lets all of them run in turns: a noisy moment meets everybody.
+    fn hold(&self, scratch: &Scratch, peers: &[Runner]) -> Held {
+        let folder = scratch.empty("contest");
+        fs::create_dir(&folder).expect("there is room for a folder");
+        let runners: Vec<Runner> = [Runner::Windlass].into_iter().chain(peers.to_vec()).collect();
+        for runner in &runners {
+            runner.write(&self.graph, &folder);
+        }
+        let mut took: Vec<Vec<Duration>> = vec![Vec::new(); runners.len()];
+        let mut takes_part: Vec<bool> = runners.iter().map(|runner| runner.is_there()).collect();
+        for _ in 0..self.turns {
+            for ((runner, took), takes_part) in runners.iter().zip(&mut took).zip(&mut takes_part) {
+                // A new store: the runs before it would be part of the measurement.
+                drop(fs::remove_dir_all(folder.join(".windlass")));
+                let time = takes_part.then(|| runner.time(&folder)).flatten();
+                *takes_part = time.is_some();
+                took.extend(time);
+            }
+        }
+        let times = took.into_iter().map(|took| (!took.is_empty()).then(|| Times::of(took)));
+        Held { against: self.against, times: runners.into_iter().zip(times).collect() }
+    }
+}
+
+impl Held {
+    fn of(&self, runner: Runner) -> Option<Times> {
+        self.times.iter().find(|(who, _)| *who == runner).and_then(|(_, times)| *times)
+    }
+
+    /// How many times as long as the other it took: best beside best, median beside median.
+    fn row(&self, name: &str, target: Target) -> Row {
+        let detail = self.times.iter().map(|(runner, times)| match times {
+            Some(times) => format!("{} {:.2} s", runner.name(), times.best.as_secs_f64()),
+            None => format!("{} is not here, or failed", runner.name()),
+        });
+        let detail = detail.collect::<Vec<_>>().join(", ");
+        let (Some(own), Some(other)) = (self.of(Runner::Windlass), self.of(self.against)) else {
+            return absent(name, &detail);
+        };
+        let ratio = |own: Duration, other: Duration| own.as_secs_f64() / other.as_secs_f64();
+        Row {
+            name: name.to_owned(),
+            best: ratio(own.best, other.best),
+            median: ratio(own.median, other.median),
+            unit: if self.against == Runner::Just { "× just" } else { "× make" },
+            detail,
+            target,
+        }
+    }
+}
+
+/// How much dearer a step of the long chain is than one of the short.
+fn growth(short: &Held, long: &Held) -> Row {
+    let name = "run: a step of the chain, 10,000 / 1,000";
+    let (Some(short), Some(long)) = (short.of(Runner::Windlass), long.of(Runner::Windlass)) else {
+        return absent(name, "a chain failed");
+    };
+    let ratio = |short: Duration, long: Duration| long.as_secs_f64() / short.as_secs_f64() / 10.0;
+    Row {
+        name: name.to_owned(),
+        best: ratio(short.best, long.best),
+        median: ratio(short.median, long.median),
+        unit: "times",
+        detail: String::new(),
+        target: Target::AtMost(1.2),
+    }
+}
+
+/// Milliseconds that a run of one step takes beyond its command: in a store of its own, and beside 20,000 steps of runs
+/// that have just ended.
+fn starts(scratch: &Scratch) -> Vec<Row> {
+    let folder = scratch.empty("starts");
+    fs::create_dir(&folder).expect("there is room for a folder");
+    let write = |name: &str, text: String| {
+        fs::write(folder.join(name), text).expect("the folder takes files");
+    };
+    write("one.yml", pipeline(&flat(1), "run: \"true\""));
+    write("many.yml", pipeline(&flat(10_000), "call: noop"));
+    let run = |file: &str| {
+        let began = now();
+        let mut command = Command::new(windlass());
+        command.args(["run", file, "--jobs", "64"]);
+        assert!(quiet(&mut command, &folder).wait().is_ok_and(|status| status.success()));
+        began.elapsed()
+    };
+    let bare = || {
+        let began = now();
+        assert!(quiet(&mut Command::new("true"), &folder).wait().is_ok());
+        began.elapsed()
+    };
+    let beyond = |name: &str, before: &dyn Fn()| {
+        let mut took: Vec<(Duration, Duration)> = Vec::new();
+        for _ in 0..STARTS {
+            before();
+            took.push((run("one.yml"), bare()));
+        }
+        let (runs, bares): (Vec<_>, Vec<_>) = took.into_iter().unzip();
+        let (runs, bares) = (Times::of(runs), Times::of(bares));
+        let millis = |run: Duration, bare: Duration| run.saturating_sub(bare).as_secs_f64() * 1e3;
+        Row {
+            name: name.to_owned(),
+            best: millis(runs.best, bares.best),
+            median: millis(runs.median, bares.median),
+            unit: "ms",
+            detail: format!("`true` alone {:.2} ms", bares.median.as_secs_f64() * 1e3),
+            target: Target::AtMost(15.0),
+        }
+    };
+    let nothing = || {};
+    let two_runs = || {
+        drop(fs::remove_dir_all(folder.join(".windlass")));
+        run("many.yml");
+        run("many.yml");
+    };
+    vec![
+        beyond("run: one step, beyond its command", &nothing),
+        beyond("run: one step, beside 20,000 of runs just ended", &two_runs),
+    ]
+}
+
+/// The most memory that a run of 10,000 processes has at a time.
+#[expect(clippy::disallowed_methods, reason = "nothing tells when a process has grown")]
+fn memory(scratch: &Scratch) -> Row {
+    let name = "run: peak RSS of a run of 10,000 steps";
+    let folder = scratch.empty("memory");
+    fs::create_dir(&folder).expect("there is room for a folder");
+    Runner::Windlass.write(&flat(10_000), &folder);
+    let mut command = Command::new(windlass());
+    command.args(["run", "--jobs", "2", "--output", "none"]);
+    let mut child = quiet(&mut command, &folder);
+    let mut most = None;
+    while child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        most = peak(child.id()).or(most);
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let Some(most) = most else { return absent(name, "there is no /proc") };
+    Row {
+        name: name.to_owned(),
+        best: most,
+        median: most,
+        unit: "MiB",
+        detail: "of its process; its guard has 3 more".to_owned(),
+        target: Target::AtMost(30.0),
+    }
+}
+
+/// The most memory that a process has had so far, in MiB, as Linux tells it.
+fn peak(process: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes / 1024.0)
+}
+
+fn quiet(command: &mut Command, folder: &Path) -> Child {
+    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("the program starts")
+}
+
+fn absent(name: &str, why: &str) -> Row {
+    Row {
+        name: name.to_owned(),
+        best: f64::NAN,
+        median: f64::NAN,
+        unit: "",
+        detail: why.to_owned(),
+        target: Target::None,
+    }
+}
