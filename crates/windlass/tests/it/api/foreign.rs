@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
 use windlass::core::time::Span;
 
 use super::arrange::{Answer, Ask, Controller, Setup};
@@ -326,5 +327,48 @@ async fn what_a_worker_tells_of_a_step_is_in_its_log() {
     let log = controller.get(&format!("/runs/{id}/logs/1/1/1")).await;
     let said = String::from_utf8_lossy(&log.body);
     assert!(said.starts_with("windlass: ") && said.contains("version"), "{said}");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn of_many_that_want_a_step_one_gets_it() {
+    let controller = Controller::start().await;
+    let mut workers = Vec::new();
+    for number in 0..5 {
+        workers.push(Foreigner::join(&controller, &format!("build-{number}")).await);
+    }
+    controller.submit("steps: { a: { run: make } }").await;
+    let [first, second, third, fourth, fifth] = &workers[..] else { panic!("there are five") };
+    let claims = tokio::join!(
+        first.claim(&controller, "r"),
+        second.claim(&controller, "r"),
+        third.claim(&controller, "r"),
+        fourth.claim(&controller, "r"),
+        fifth.claim(&controller, "r"),
+    );
+    let claims = [claims.0, claims.1, claims.2, claims.3, claims.4];
+    assert_eq!(claims.iter().filter(|claim| claim.status == 200).count(), 1, "{claims:?}");
+    assert_eq!(claims.iter().filter(|claim| claim.status == 204).count(), 4, "{claims:?}");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_claim_whose_answer_was_not_heard_is_made_again() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    controller.submit("steps: { a: { run: make }, b: { run: make }, c: { run: make } }").await;
+    for request in ["r1", "r2"] {
+        let path = format!("/workers/{}/claim", worker.id);
+        let headers = vec![("windlass-worker", &*worker.secret)];
+        let body = json!({ "request_id": request }).to_string().into_bytes();
+        let bytes = Ask { method: "POST", path: &path, headers, body }.bytes();
+        let mut gone = controller.connect().await;
+        gone.write_all(&bytes).await.expect("it listens");
+        drop(gone);
+        let answer = worker.claim(&controller, request).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    assert_eq!(controller.get("/workers").await.json[0]["leases"], 2, "each was claimed once");
+    assert_eq!(worker.claim(&controller, "r3").await.status, 204, "it has two slots");
     controller.shut_down().await;
 }

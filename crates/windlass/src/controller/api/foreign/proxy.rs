@@ -32,7 +32,7 @@ const UNFIT_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Proxy {
     worker: WorkerId,
-    pub(super) incarnation: Incarnation,
+    incarnation: Incarnation,
     seq: Seq,
     seen: Seq,
     held: BTreeMap<Fence, Held>,
@@ -129,13 +129,15 @@ impl Proxy {
     }
 
     async fn next(&mut self, api: &Api) -> Result<Option<Value>, Refused> {
-        let (name, ttl) = api.handle.views().look(|view| {
-            let known = view.engine.workers().find(|known| known.id == self.worker);
-            let name = known.map(|known| known.name.into_owned()).unwrap_or_default();
-            (name, view.engine.leader().map_or(Span::ZERO, |leader| leader.ttl))
+        let known = api.handle.views().look(|view| {
+            let known = view.engine.workers().find(|known| known.id == self.worker)?;
+            let ttl = view.engine.leader().map_or(Span::ZERO, |leader| leader.ttl);
+            Some((known.name.into_owned(), known.slots as usize, ttl))
         });
+        let (name, slots, ttl) = known.ok_or_else(|| unknown(self.worker))?;
         for _ in 0..UNFIT_MAX {
-            if self.offers.is_empty() {
+            // A worker that asks for one step at a time needs none ahead of its slots.
+            if self.offers.is_empty() && self.held.len() < slots {
                 self.exchange(api, 1, Vec::new()).await?;
             }
             let Some(grant) = self.offers.pop_front() else { return Ok(None) };

@@ -60,15 +60,12 @@ pub(in crate::controller::api) async fn register(
         spooled: Vec::new(),
     };
     match api.handle.ask(Request::Register(register)).await? {
-        Answer::Registered(told) => {
-            api.proxies.forget(worker);
-            Ok(Answered(json!({
-                "worker_id": worker.0.to_string(),
-                "secret": secret.to_hex(),
-                "lease_ttl_ms": told.ttl.as_millis(),
-                "heartbeat_ms": told.interval.as_millis(),
-            })))
-        }
+        Answer::Registered(told) => Ok(Answered(json!({
+            "worker_id": worker.0.to_string(),
+            "secret": secret.to_hex(),
+            "lease_ttl_ms": told.ttl.as_millis(),
+            "heartbeat_ms": told.interval.as_millis(),
+        }))),
         Answer::Refused(refusal) => Err(refused(worker, &refusal)),
         other => unreachable!("a registration is accepted or refused, not {other:?}"),
     }
