@@ -53,7 +53,7 @@ name: fails
 steps:
   bad: { run: "exit 1" }
   needs-bad: { needs: bad, run: "echo no >> trace" }
-  slow: { run: "sleep 0.5" }
+  slow: { run: "until test -e go; do sleep 0.02; done" }
   other: { needs: slow, run: "echo other >> trace" }
   always: { needs: bad, if: always(), run: "echo always >> trace" }
 "#;
@@ -65,7 +65,10 @@ fn the_first_failure_ends_a_run_unless_it_is_to_keep_going() {
     assert_eq!(place.lines("trace"), ["always"]);
     assert_eq!(place.status("slow"), "cancelled");
     let place = Place::with(FAILS);
-    assert_eq!(place.run("run --jobs 4 --keep-going").code, Some(1));
+    let running = place.start("run --jobs 4 --keep-going");
+    place.until_lines("trace", 1);
+    place.file("go", "");
+    assert_eq!(running.ended().code, Some(1));
     assert_eq!(place.lines("trace"), ["always", "other"]);
     assert_eq!(place.status("needs-bad"), "blocked");
 }
