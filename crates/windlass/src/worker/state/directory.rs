@@ -63,11 +63,13 @@ impl Drop for Lock {
 impl State {
     /// Moves into a directory, which is made if need be, unless a process lives there.
     pub fn open(folder: &Path) -> Result<Self, StateError> {
-        folder::make(folder).map_err(|error| StateError::unusable(folder, &error))?;
+        let made = folder::make(folder).and_then(|()| folder.canonicalize());
+        // Steps get paths below it, and start elsewhere.
+        let folder = made.map_err(|error| StateError::unusable(folder, &error))?;
         let lock = folder.join("lock");
         let taken = take(&lock).map_err(|error| StateError::unusable(&lock, &error))?;
-        let lock = taken.map_err(|pid| StateError::InUse { folder: folder.to_owned(), pid })?;
-        let state = Self { folder: folder.to_owned(), lock: Arc::new(lock) };
+        let lock = taken.map_err(|pid| StateError::InUse { folder: folder.clone(), pid })?;
+        let state = Self { folder, lock: Arc::new(lock) };
         let scratch = state.scratch();
         folder::make(&scratch).map_err(|error| StateError::unusable(&scratch, &error))?;
         Ok(state)

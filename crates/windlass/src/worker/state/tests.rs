@@ -37,6 +37,16 @@ fn two_processes_do_not_share_a_directory() {
     State::open(folder.path()).unwrap();
 }
 
+/// Steps write there from wherever they run.
+#[test]
+fn paths_do_not_depend_on_where_the_worker_was_started() {
+    let here = std::env::current_dir().unwrap();
+    let folder = TempDir::new_in(&here).unwrap();
+    let state = State::open(folder.path().strip_prefix(&here).unwrap()).unwrap();
+    assert!(state.scratch().is_absolute());
+    assert!(state.enter("ours").unwrap().logs().is_absolute());
+}
+
 #[test]
 fn a_worker_is_who_it_was_in_each_cluster_and_owes_nothing_to_another() {
     let folder = TempDir::new().unwrap();
