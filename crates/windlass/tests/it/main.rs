@@ -4,6 +4,8 @@
 mod api;
 mod archives;
 mod cli;
+#[cfg(target_os = "linux")]
+mod cluster;
 mod conformance;
 mod controller;
 #[cfg(feature = "sqlite")]

@@ -86,12 +86,12 @@ impl Chronicle {
                     return None;
                 }
                 let follows = match next {
-                    Next::Done(status) => format!("it {status}"),
-                    Next::Retry { .. } => "another attempt follows".to_owned(),
-                    Next::Again { .. } => "it is handed out again".to_owned(),
+                    Next::Done(_) => "",
+                    Next::Retry { .. } => "; another attempt follows",
+                    Next::Again { .. } => "; it is handed out again",
                 };
                 let step = self.step(*run, *step);
-                Some(format!("run {run} {step}, lease {}: {}; {follows}", fence.0, outcome.kind))
+                Some(format!("run {run} {step}, lease {}: {}{follows}", fence.0, outcome.kind))
             }
             Event::LateOutcome { run, step, fence, outcome } => {
                 let step = self.step(*run, *step);

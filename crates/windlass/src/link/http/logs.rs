@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -216,7 +216,8 @@ impl Shipping {
     /// What is to be shipped next: a piece of each log in turn, as much as the leader takes.
     fn gather(&mut self) -> Vec<LogChunk> {
         let logs = self.logs.desk.logs().clone();
-        let (after, upto) = (logs.range(self.turn..).skip(1), logs.range(..=self.turn));
+        let after = logs.range((Bound::Excluded(self.turn), Bound::Unbounded));
+        let upto = logs.range(..=self.turn);
         let mut room = self.credit;
         let mut pieces = Vec::new();
         for (log, progress) in after.chain(upto) {

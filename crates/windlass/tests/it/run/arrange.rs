@@ -18,22 +18,22 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const MARK: &str = "E2E_FOLDER";
 
 /// A folder with a pipeline, in which the program is run.
-pub(super) struct Place {
+pub(crate) struct Place {
     home: TempDir,
     environment: Vec<(&'static str, String)>,
 }
 
 /// What a run of the program came to.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// `None`: a signal ended it.
-    pub(super) code: Option<i32>,
-    pub(super) out: String,
-    pub(super) err: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// The program while it runs; it is killed if its test is over first.
-pub(super) struct Running {
+pub(crate) struct Running {
     child: Child,
     out: PathBuf,
     err: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Running {
 
 impl Place {
     /// A folder with this `windlass.yml`.
-    pub(super) fn with(pipeline: &str) -> Self {
+    pub(crate) fn with(pipeline: &str) -> Self {
         let home = tempfile::tempdir().expect("there is room for a folder");
         fs::create_dir(home.path().join("app")).expect("it is new");
         let place = Self { home, environment: Vec::new() };
@@ -50,37 +50,37 @@ impl Place {
     }
 
     /// Everything that is started from now on has this in its environment.
-    pub(super) fn set(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn set(mut self, name: &'static str, value: &str) -> Self {
         self.environment.push((name, value.to_owned()));
         self
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.home.path().join("app")
     }
 
-    pub(super) fn file(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) {
         fs::write(self.path().join(name), content).expect("it can be written");
     }
 
     /// What steps wrote to a file; nothing if it is not there yet.
-    pub(super) fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    pub(super) fn lines(&self, name: &str) -> Vec<String> {
+    pub(crate) fn lines(&self, name: &str) -> Vec<String> {
         self.read(name).lines().map(str::to_owned).collect()
     }
 
     /// The program with these arguments, split at blanks.
-    pub(super) fn command(&self, line: &str) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_windlass"));
         command.args(line.split_whitespace());
         command
     }
 
     /// Any program, in the folder and with an environment that says nothing.
-    pub(super) fn program(&self, program: &str) -> Command {
+    pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WINDLASS_")) {
@@ -95,22 +95,22 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub(super) fn run(&self, line: &str) -> Ended {
+    pub(crate) fn run(&self, line: &str) -> Ended {
         self.start(line).ended()
     }
 
     /// What it printed; it must have gone well.
-    pub(super) fn data(&self, line: &str) -> String {
+    pub(crate) fn data(&self, line: &str) -> String {
         let ended = self.run(line);
         assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
         ended.out
     }
 
-    pub(super) fn start(&self, line: &str) -> Running {
+    pub(crate) fn start(&self, line: &str) -> Running {
         self.start_command(self.command(line))
     }
 
-    pub(super) fn start_command(&self, mut command: Command) -> Running {
+    pub(crate) fn start_command(&self, mut command: Command) -> Running {
         let number = RandomState::new().hash_one(0);
         let file = |kind: &str| self.home.path().join(format!("{number}.{kind}"));
         let (out, err) = (file("out"), file("err"));
@@ -121,29 +121,29 @@ impl Place {
     }
 
     /// The latest run, as `show` tells it.
-    pub(super) fn show(&self) -> Value {
+    pub(crate) fn show(&self) -> Value {
         serde_json::from_str(&self.data("show latest --json")).expect("it is JSON")
     }
 
     /// How a step of the latest run stands.
-    pub(super) fn status(&self, step: &str) -> String {
+    pub(crate) fn status(&self, step: &str) -> String {
         self.step(step)["status"].as_str().unwrap_or_default().to_owned()
     }
 
     /// A step of the latest run.
-    pub(super) fn step(&self, name: &str) -> Value {
+    pub(crate) fn step(&self, name: &str) -> Value {
         let run = self.show();
         let mut steps = run["steps"].as_array().expect("it lists steps").iter();
         steps.find(|step| step["name"] == name).expect("it has that step").clone()
     }
 
     /// Waits until steps have written so many lines to a file.
-    pub(super) fn until_lines(&self, name: &str, count: usize) {
+    pub(crate) fn until_lines(&self, name: &str, count: usize) {
         until(&format!("{count} lines in {name}"), || self.lines(name).len() >= count);
     }
 
     /// Everything that was started here and is still there, but for those who cleared their environment.
-    pub(super) fn left(&self) -> Vec<String> {
+    pub(crate) fn left(&self) -> Vec<String> {
         let mark = format!("{MARK}={}", self.home.path().display());
         let carries = |pid: &String| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -155,7 +155,7 @@ impl Place {
     }
 
     /// Waits until nothing is left of what was started here, and of these processes.
-    pub(super) fn until_nothing_is_left(&self, pids: &[String]) {
+    pub(crate) fn until_nothing_is_left(&self, pids: &[String]) {
         until("everything is gone", || {
             self.left().is_empty() && !pids.iter().any(|pid| is_alive(pid))
         });
@@ -163,32 +163,32 @@ impl Place {
 }
 
 impl Running {
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it is there");
     }
 
     /// What it has said so far.
-    pub(super) fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.err).unwrap_or_default()
     }
 
-    pub(super) fn is_over(&mut self) -> bool {
+    pub(crate) fn is_over(&mut self) -> bool {
         self.child.try_wait().expect("it is ours").is_some()
     }
 
     /// The most memory that it has had, in KiB.
-    pub(super) fn peak(&self) -> u64 {
+    pub(crate) fn peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
     }
 
     /// Waits for its end.
-    pub(super) fn ended(mut self) -> Ended {
+    pub(crate) fn ended(mut self) -> Ended {
         until("the program has ended", || self.is_over());
         let status = self.child.wait().expect("it has ended");
         let text = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
@@ -208,7 +208,7 @@ impl Drop for Running {
 }
 
 /// Does as a reader of hints does: pastes the command that begins so, up to the end of its line or quotation.
-pub(super) fn pasted(place: &Place, said: &str, begins: &str) -> Ended {
+pub(crate) fn pasted(place: &Place, said: &str, begins: &str) -> Ended {
     let (_, behind) = said.split_once(begins).expect("there is such a command");
     let rest = behind.split(['`', '\n']).next().unwrap_or_default();
     let line = format!("{}{rest}", begins.trim_start_matches('`'));
@@ -220,7 +220,7 @@ pub(super) fn pasted(place: &Place, said: &str, begins: &str) -> Ended {
 }
 
 /// Waits for something that has to come.
-pub(super) fn until(what: &str, mut reached: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut reached: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !reached() {
         assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
@@ -229,12 +229,12 @@ pub(super) fn until(what: &str, mut reached: impl FnMut() -> bool) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "nothing tells when another process has got so far")]
-pub(super) fn pause(time: Duration) {
+pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
 /// Whether a process is there and is not a zombie.
-pub(super) fn is_alive(pid: &str) -> bool {
+pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| {
         stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
@@ -242,12 +242,12 @@ pub(super) fn is_alive(pid: &str) -> bool {
 }
 
 /// Whether there is time for what finds more.
-pub(super) fn deep() -> bool {
+pub(crate) fn deep() -> bool {
     std::env::vars().any(|(name, _)| name == "WINDLASS_DEEP")
 }
 
 /// A number below another, a different one each time.
-pub(super) fn chance(below: usize) -> usize {
+pub(crate) fn chance(below: usize) -> usize {
     let number = RandomState::new().hash_one(below);
     usize::try_from(number % below as u64).expect("it is below a usize")
 }

@@ -1,0 +1,136 @@
+//! The vocabulary of these tests: a controller, workers that join it, and what is asked of them.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::run::arrange::{Place, Running, until};
+
+/// A controller and the folder that everybody works in.
+pub(super) struct Cluster {
+    pub(super) place: Place,
+    pub(super) controller: Running,
+    pub(super) port: u16,
+    flags: String,
+}
+
+impl Cluster {
+    /// A controller with these flags that answers.
+    pub(super) fn start(flags: &str) -> Self {
+        Self::start_in(Place::with(""), flags)
+    }
+
+    pub(super) fn start_in(place: Place, flags: &str) -> Self {
+        let port = free_port();
+        let controller = serve(&place, port, flags);
+        let cluster = Self { place, controller, port, flags: flags.to_owned() };
+        cluster.answers();
+        cluster
+    }
+
+    /// The controller dies, whatever it was doing.
+    pub(super) fn kill(&mut self) {
+        self.controller.signal(rustix::process::Signal::KILL);
+        until("the controller is dead", || self.controller.is_over());
+    }
+
+    /// Another one, on the same store and at the same place.
+    pub(super) fn restart(&mut self) {
+        self.controller = serve(&self.place, self.port, &self.flags);
+        self.answers();
+    }
+
+    fn answers(&self) {
+        until("the controller answers", || {
+            matches!(self.try_ask("GET", "/cluster", ""), Some((200, _)))
+        });
+    }
+
+    /// A worker of this name, once it has joined.
+    pub(super) fn worker(&self, name: &str, flags: &str) -> Running {
+        let worker = self.start_worker(name, flags);
+        until(&format!("{name} has joined"), || self.status_of(name) == "online");
+        worker
+    }
+
+    pub(super) fn start_worker(&self, name: &str, flags: &str) -> Running {
+        let join = format!("worker --join http://127.0.0.1:{} --name {name} {flags}", self.port);
+        self.place.start(&join)
+    }
+
+    pub(super) fn status_of(&self, worker: &str) -> String {
+        let workers = self.get("/workers");
+        let mut workers = workers.as_array().expect("a list").iter();
+        let known = workers.find(|it| it["name"] == worker);
+        known.and_then(|it| it["status"].as_str()).unwrap_or_default().to_owned()
+    }
+
+    /// Submits a pipeline and returns the id of its run.
+    pub(super) fn submit(&self, pipeline: &str) -> String {
+        let (status, answer) = self.post("/runs", &json!({ "text": pipeline }));
+        assert_eq!(status, 201, "{answer}");
+        answer["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// A run, once it has ended.
+    pub(super) fn ended(&self, run: &str) -> Value {
+        let mut shown = Value::Null;
+        until(&format!("run {run} has ended"), || {
+            shown = self.get(&format!("/runs/{run}"));
+            !matches!(shown["status"].as_str(), Some("running" | "cancelling") | None)
+        });
+        shown
+    }
+
+    pub(super) fn get(&self, path: &str) -> Value {
+        let (status, body) = self.try_ask("GET", path, "").expect("it answers");
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).expect("it is JSON")
+    }
+
+    pub(super) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (status, answer) = self.try_ask("POST", path, &body.to_string()).expect("it answers");
+        (status, serde_json::from_str(&answer).unwrap_or(Value::Null))
+    }
+
+    /// One request on a connection of its own; `None` if nobody answers.
+    pub(super) fn try_ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_mins(1))).ok()?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).ok()?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok()?;
+        let answer = String::from_utf8(answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some((status, body.to_owned()))
+    }
+}
+
+/// How a step of a run that was shown stands.
+pub(super) fn step<'a>(run: &'a Value, name: &str) -> &'a Value {
+    let mut steps = run["steps"].as_array().expect("it lists steps").iter();
+    steps.find(|step| step["name"] == name).expect("it has that step")
+}
+
+/// Who ran the last attempt of a step.
+pub(super) fn worker_of<'a>(run: &'a Value, name: &str) -> &'a str {
+    let attempts = step(run, name)["attempts"].as_array().expect("it lists attempts");
+    attempts.last().and_then(|it| it["worker"].as_str()).unwrap_or_default()
+}
+
+fn serve(place: &Place, port: u16, flags: &str) -> Running {
+    place.start(&format!("serve --listen 127.0.0.1:{port} {flags}"))
+}
+
+/// A port that nobody has now. Somebody may take it in the next moment, which is not likely.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    listener.local_addr().expect("it has one").port()
+}

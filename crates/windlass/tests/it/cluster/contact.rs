@@ -1,0 +1,165 @@
+//! Contact is lost: workers freeze or die with their guards, controllers die and come back, or do not.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::arrange::{Cluster, step, worker_of};
+use crate::run::arrange::{is_alive, until};
+
+/// Short, so that tests are: what matters is counted in it.
+const TTL: Duration = Duration::from_secs(3);
+
+fn short_leases(flags: &str) -> Cluster {
+    Cluster::start(&format!("--lease-ttl 3s {flags}"))
+}
+
+/// Says who runs it and under which process, and goes on until it may end.
+const HOLDS: &str = "\
+name: holds
+steps:
+  s:
+    lock: port
+    run: |
+      for pid in $(cat pids); do if kill -0 $pid; then echo $pid >> beside; fi; done
+      echo $$ >> pids
+      echo $WINDLASS_WORKER >> who
+      until test -e go; do sleep 0.05; done
+";
+
+#[test]
+fn a_frozen_workers_lock_passes_on_only_when_its_step_is_dead_and_its_word_is_refused() {
+    let cluster = short_leases("--no-exec");
+    cluster.place.file("pids", "");
+    let frozen = cluster.worker("frozen", "--slots 1");
+    let run = cluster.submit(HOLDS);
+    cluster.place.until_lines("pids", 1);
+    let _other = cluster.worker("other", "--slots 1");
+    frozen.signal(Signal::STOP);
+    let began = Instant::now();
+    cluster.place.until_lines("pids", 2);
+    let took = began.elapsed();
+    println!("a frozen worker's step runs elsewhere after {took:?} (leases of {TTL:?})");
+    let pids = cluster.place.lines("pids");
+    assert!(!is_alive(&pids[0]), "its step lives beside the next one");
+    assert_eq!(cluster.place.lines("who"), ["frozen", "other"]);
+    assert_eq!(cluster.place.read("beside"), "");
+    assert!(took < TTL + Duration::from_secs(4), "{took:?}");
+    frozen.signal(Signal::CONT);
+    until("the frozen one is back", || cluster.status_of("frozen") == "online");
+    cluster.place.file("go", "");
+    let run = cluster.ended(&run);
+    assert_eq!((&run["status"], worker_of(&run, "s")), (&json!("succeeded"), "other"));
+    let attempts = step(&run, "s")["attempts"].as_array().expect("a list");
+    assert_eq!(attempts.len(), 2, "{attempts:?}");
+    assert_eq!(attempts[0]["outcome"], "lost", "{attempts:?}");
+}
+
+/// A step without a lock goes on while its worker is out of reach, and its outcome counts if nobody else had it.
+#[test]
+fn a_step_goes_on_while_the_controller_is_away_and_its_outcome_is_told_later() {
+    let mut cluster = short_leases("--no-exec");
+    let _one = cluster.worker("one", "--slots 1");
+    let run = cluster.submit(
+        "name: on\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done; echo said' }\n  t: { needs: s, run: 'true' }\n",
+    );
+    cluster.place.until_lines("began", 1);
+    cluster.kill();
+    cluster.place.file("go", "");
+    cluster.restart();
+    let run = cluster.ended(&run);
+    assert_eq!(run["status"], "succeeded", "{run}");
+    assert_eq!(cluster.place.lines("began").len(), 1, "it was not started again");
+    let id = run["id"].as_str().expect("an id");
+    let log = cluster.try_ask("GET", &format!("/runs/{id}/logs/0/1/1"), "");
+    assert_eq!(log.map(|(_, text)| text).as_deref(), Some("said\n"));
+}
+
+#[test]
+fn a_controller_that_is_killed_again_and_again_loses_nothing() {
+    let mut cluster = short_leases("--no-exec");
+    let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
+    let run = cluster.submit(
+        "name: many\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20] }, run: 'echo $WINDLASS_STEP >> done; sleep 0.1' }\n",
+    );
+    for lines in [3, 8, 14] {
+        cluster.place.until_lines("done", lines);
+        cluster.kill();
+        cluster.restart();
+    }
+    let run = cluster.ended(&run);
+    assert_eq!(run["counts"], json!({ "succeeded": 20 }), "{run}");
+    let mut done = cluster.place.lines("done");
+    let started = done.len();
+    done.sort();
+    done.dedup();
+    assert_eq!((done.len(), started), (20, 20), "each ran once");
+}
+
+#[test]
+fn a_worker_whose_controller_is_gone_for_good_says_so_and_ends() {
+    let mut cluster = short_leases("--no-exec");
+    let one = cluster.worker("one", "--leader-grace 2s");
+    cluster.kill();
+    let ended = one.ended();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(ended.err.contains("no leader has answered"), "{}", ended.err);
+}
+
+#[test]
+fn a_worker_and_its_guard_that_die_together_are_replaced_when_their_lease_ends() {
+    let cluster = short_leases("--no-exec");
+    let one = cluster.worker("one", "--slots 1");
+    cluster.submit(
+        "name: both\nsteps:\n  s: { run: 'echo $WINDLASS_WORKER >> who; echo $$ >> pids; exec sleep 100' }\n",
+    );
+    cluster.place.until_lines("who", 1);
+    let _two = cluster.worker("two", "--slots 1");
+    let guard = guard_of(one.pid());
+    kill_process(guard, Signal::STOP).expect("it is there");
+    one.signal(Signal::KILL);
+    kill_process(guard, Signal::KILL).expect("it is there");
+    let began = Instant::now();
+    cluster.place.until_lines("who", 2);
+    let took = began.elapsed();
+    println!("worker and guard killed → running elsewhere after {took:?} (leases of {TTL:?})");
+    assert!(took <= TTL + Duration::from_secs(2), "{took:?}");
+    // The next life of the worker ends what the dead ones left.
+    let stray = cluster.place.lines("pids")[0].clone();
+    assert!(is_alive(&stray), "nobody was left who could end it");
+    drop(one);
+    let _one = cluster.worker("one", "--slots 1");
+    until("the stray is dead", || !is_alive(&stray));
+}
+
+#[test]
+fn a_second_worker_of_the_same_name_is_refused_and_told_who_has_it() {
+    let cluster = short_leases("--no-exec");
+    let one = cluster.worker("one", "");
+    let state = cluster.place.path().join("elsewhere");
+    let other = cluster.start_worker("one", &format!("--state {}", state.display())).ended();
+    assert_eq!(other.code, Some(5), "{other:?}");
+    assert!(other.err.contains("`one` is taken"), "{}", other.err);
+    let same = cluster.start_worker("one", "").ended();
+    assert_eq!(same.code, Some(5), "{same:?}");
+    assert!(same.err.contains(&one.pid().to_string()), "{}", same.err);
+    assert_eq!(cluster.status_of("one"), "online");
+}
+
+/// The process that starts the steps of a worker.
+fn guard_of(worker: u32) -> Pid {
+    let children = format!("/proc/{worker}/task/{worker}/children");
+    let mut found = None;
+    until("the guard is there", || {
+        let tasks =
+            std::fs::read_dir(format!("/proc/{worker}/task")).into_iter().flatten().flatten();
+        let mut lists = tasks.map(|task| task.path().join("children"));
+        let read = |list: std::path::PathBuf| std::fs::read_to_string(list).unwrap_or_default();
+        let child = lists.find_map(|list| read(list).split_whitespace().next().map(str::to_owned));
+        found = child.and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+        found.is_some() || std::fs::metadata(&children).is_err()
+    });
+    found.expect("it has one")
+}

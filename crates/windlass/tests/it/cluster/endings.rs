@@ -1,0 +1,114 @@
+//! Runs that are cancelled, workers that are told to end, results that are too large.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::arrange::{Cluster, step};
+use crate::run::arrange::{is_alive, until};
+
+#[test]
+fn a_cancelled_run_ends_on_every_worker() {
+    let cluster = Cluster::start("--no-exec");
+    let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
+    let run = cluster.submit(
+        "name: end\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4] }, run: 'echo $$ >> pids; sleep 100 & setsid sleep 100 & sleep 100' }\n",
+    );
+    cluster.place.until_lines("pids", 4);
+    let asked = Instant::now();
+    let (status, answer) =
+        cluster.post(&format!("/runs/{run}/cancel"), &json!({ "level": "stop" }));
+    assert_eq!(status, 200, "{answer}");
+    until("they are dead", || !cluster.place.lines("pids").iter().any(|pid| is_alive(pid)));
+    let run = cluster.ended(&run);
+    let took = asked.elapsed();
+    println!("cancel → remote process groups dead and the run over after {took:?}");
+    assert_eq!(run["status"], "cancelled", "{run}");
+    assert!(took <= Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_worker_that_is_told_to_end_finishes_what_runs_and_hands_over_the_rest_at_once() {
+    let cluster = Cluster::start("--no-exec");
+    let one = cluster.worker("one", "--slots 1");
+    let run = cluster.submit(
+        "name: drain\nsteps:\n  s: { matrix: { n: [1, 2, 3] }, run: 'echo $WINDLASS_STEP $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done' }\n",
+    );
+    cluster.place.until_lines("who", 1);
+    let _two = cluster.worker("two", "--slots 2");
+    one.signal(Signal::TERM);
+    let told = Instant::now();
+    cluster.place.until_lines("who", 3);
+    let took = told.elapsed();
+    println!("SIGTERM of a worker → what it had not started runs elsewhere after {took:?}");
+    assert!(took <= Duration::from_secs(1), "{took:?}");
+    cluster.place.file("go", "");
+    let ended = one.ended();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let run = cluster.ended(&run);
+    assert_eq!(run["counts"], json!({ "succeeded": 3 }), "{run}");
+    assert_eq!(cluster.place.lines("who").len(), 3, "each was started once");
+}
+
+#[test]
+fn a_worker_that_is_told_twice_gives_back_what_runs() {
+    let cluster = Cluster::start("--no-exec");
+    let one = cluster.worker("one", "--slots 1");
+    cluster.submit(
+        "name: twice\nsteps:\n  s: { run: 'echo $$ >> pids; echo $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done' }\n",
+    );
+    cluster.place.until_lines("who", 1);
+    let _two = cluster.worker("two", "--slots 1");
+    one.signal(Signal::TERM);
+    until("it has heard", || one.said().contains("ending"));
+    one.signal(Signal::TERM);
+    let told = Instant::now();
+    cluster.place.until_lines("who", 2);
+    println!("second SIGTERM of a worker → its step runs elsewhere after {:?}", told.elapsed());
+    assert_eq!(cluster.place.lines("who"), ["one", "two"]);
+    assert!(!is_alive(&cluster.place.lines("pids")[0]));
+    assert_eq!(one.ended().code, Some(0));
+    cluster.place.file("go", "");
+}
+
+#[test]
+fn a_result_that_is_too_large_fails_its_step_and_says_so() {
+    let cluster = Cluster::start("--no-exec");
+    let _one = cluster.worker("one", "");
+    let run = cluster.ended(&cluster.submit(
+        "name: large\nsteps:\n  s: { run: 'printf \"big=%0100000d\\n\" 7 >> \"$WINDLASS_OUTPUT\"', outputs: [big] }\n  t: { needs: s, run: 'true' }\n",
+    ));
+    assert_eq!(
+        (&step(&run, "s")["status"], &step(&run, "t")["status"]),
+        (&json!("failed"), &json!("blocked"))
+    );
+    let id = run["id"].as_str().expect("an id");
+    let log = cluster.try_ask("GET", &format!("/runs/{id}/logs/0/1/1"), "").expect("it answers").1;
+    assert!(log.contains("windlass:") && log.contains("bytes"), "{log}");
+}
+
+#[test]
+fn a_controller_is_ended_in_good_order_and_goes_on_where_it_was() {
+    let mut cluster = Cluster::start("--no-exec");
+    let _one = cluster.worker("one", "--slots 1");
+    let run = cluster.submit(
+        "name: order\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done' }\n",
+    );
+    cluster.place.until_lines("began", 1);
+    cluster.controller.signal(Signal::TERM);
+    until("it has ended", || cluster.controller.is_over());
+    cluster.place.file("go", "");
+    cluster.restart();
+    assert_eq!(cluster.ended(&run)["status"], "succeeded");
+    assert_eq!(cluster.place.lines("began").len(), 1);
+}
+
+#[test]
+fn a_controller_that_could_be_reached_from_elsewhere_wants_a_token() {
+    let place = crate::run::arrange::Place::with("");
+    let refused = place.run("serve --listen 0.0.0.0:0");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("--token-file"), "{}", refused.err);
+}

@@ -1,0 +1,8 @@
+//! A cluster as it is used: `windlass serve`, `windlass worker`, real processes on loopback.
+
+mod arrange;
+mod contact;
+mod distribution;
+mod endings;
+mod load;
+mod parity;

@@ -1,0 +1,92 @@
+//! The same file means the same in one process and over a cluster.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::arrange::Cluster;
+use crate::run::arrange::Place;
+
+/// Labels that some example asks for and no machine has by itself.
+const LABELS: &str = "--label signing-key --label gpu";
+
+/// What each step of a run came to: how it ended, after how many attempts, with what.
+fn outcomes(run: &Value) -> BTreeMap<String, Value> {
+    let steps = run["steps"].as_array().expect("it lists steps").iter();
+    steps
+        .map(|step| {
+            let attempts = step["attempts"].as_array().expect("a list").iter();
+            // A hand-out that was given back before it began is nobody's attempt.
+            let attempts: Vec<Value> = attempts
+                .filter(|it| it["outcome"] != "released")
+                .map(|it| serde_json::json!([it["attempt"], it["outcome"], it["exit_code"]]))
+                .collect();
+            let name = step["name"].as_str().expect("a name").to_owned();
+            let mut outputs = step["outputs"].clone();
+            if let Some(sum) = outputs.get_mut("sum") {
+                // That of an archive, which holds times.
+                *sum = Value::Null;
+            }
+            (name, serde_json::json!([step["status"], attempts, outputs, step["reason"]]))
+        })
+        .collect()
+}
+
+/// How often each kind of event is told of each step, whoever did it and whenever.
+fn events(events: &[Value]) -> BTreeMap<(String, Option<u64>), usize> {
+    let mut counts = BTreeMap::new();
+    for event in events {
+        let kind = event["type"].as_str().expect("a type").to_owned();
+        *counts.entry((kind, event["step"].as_u64())).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn every_example_comes_to_the_same_in_one_process_and_over_a_cluster() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let files = std::fs::read_dir(folder).expect("there are examples").flatten();
+    let mut compared = 0;
+    for file in files.map(|entry| entry.path()) {
+        let text = std::fs::read_to_string(&file).expect("it can be read");
+        let name = file.file_name().expect("it has one").to_string_lossy().into_owned();
+        println!("{name}");
+        let here = place(&text);
+        let told = here.run(&format!("run --json {LABELS}"));
+        let told: Vec<Value> =
+            told.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let cluster = Cluster::start_in(place(&text), &format!("--no-exec {LABELS}"));
+        let _workers = ["one", "two"].map(|name| cluster.worker(name, LABELS));
+        let run = cluster.ended(&cluster.submit(&text));
+        let id = run["id"].as_str().expect("an id");
+        let heard = cluster.get(&format!("/runs/{id}/events?limit=10000"));
+        let heard = heard.as_array().expect("a list");
+        assert_eq!(outcomes(&here.show()), outcomes(&run), "{name}");
+        assert_eq!(bare(&told), bare(heard), "{name}");
+        compared += 1;
+    }
+    assert!(compared >= 8, "{compared} examples");
+}
+
+/// Events that say how a step stood; not those of hand-outs that never started, nor that a start was told before its end.
+fn bare(all: &[Value]) -> BTreeMap<(String, Option<u64>), usize> {
+    let mut counts = events(all);
+    counts.retain(|(kind, _), _| !matches!(kind.as_str(), "started" | "granted" | "ended"));
+    counts
+}
+
+/// A folder in which examples find what they work on.
+fn place(text: &str) -> Place {
+    let place = Place::with(text);
+    place.file("sign", "#!/bin/sh\nexit 0\n");
+    let program = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path().join("sign"), program).expect("it is ours");
+    let path = std::env::vars().find_map(|(name, value)| (name == "PATH").then_some(value));
+    let path = format!("{}:{}", place.path().display(), path.unwrap_or_default());
+    let place = place.set("PATH", &path);
+    for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"] {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+        place.file(name, std::fs::read(format!("{file}{name}")).expect("it is there"));
+    }
+    place
+}
