@@ -20,6 +20,38 @@ impl fmt::Display for Utc {
     }
 }
 
+impl Utc {
+    /// Reads what `Display` wrote; any number of digits behind the second, of which milliseconds count.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+        let [year, month, day] = numbers(date, '-')?;
+        let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+        let [hour, minute, second] = numbers(clock, ':')?;
+        let fits =
+            (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+        if !fits || hour > 23 || minute > 59 || second > 60 {
+            return None;
+        }
+        let digits = fraction.bytes().all(|byte| byte.is_ascii_digit());
+        let ms = format!("{fraction:0<3}").get(..3).filter(|_| digits)?.parse::<u64>().ok()?;
+        let seconds = (hour * 60 + minute) * 60 + second;
+        Some(Self(Time::from_millis(days(year, month, day) * DAY + seconds * 1000 + ms)))
+    }
+}
+
+fn numbers(text: &str, between: char) -> Option<[u64; 3]> {
+    let parts: Option<Vec<u64>> = text.split(between).map(|part| part.parse().ok()).collect();
+    parts?.try_into().ok()
+}
+
+/// Days since 1970-01-01, the other way round than [`date`].
+const fn days(year: u64, month: u64, day: u64) -> u64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, of_era) = (year / 400, year % 400);
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
 /// Year, month and day, so many days after 1970-01-01. Years are counted from March here, so that the leap day is the
 /// last of its year, and in eras of 400 years, which all have the same number of days.
 const fn date(days: u64) -> (u64, u64, u64) {
@@ -49,6 +81,16 @@ mod tests {
         ];
         for (ms, text) in known {
             assert_eq!(Utc(Time::from_millis(ms)).to_string(), text);
+            assert_eq!(Utc::parse(text), Some(Utc(Time::from_millis(ms))));
         }
+    }
+
+    #[test]
+    fn what_is_no_moment_is_none() {
+        for text in ["", "Z", "T", "2026-09-21", "2026-13-01T00:00:00Z", "2026-09-21T14:13:20.xZ"] {
+            assert_eq!(Utc::parse(text), None, "{text}");
+        }
+        assert_eq!(Utc::parse("1970-01-01T00:00:01Z"), Some(Utc(Time::from_millis(1000))));
+        assert_eq!(Utc::parse("1970-01-01T00:00:00.0129Z"), Some(Utc(Time::from_millis(12))));
     }
 }
