@@ -94,12 +94,40 @@ struct Idle {
 
 /// What a request carries.
 #[derive(Clone, Debug)]
-pub(super) struct Ask<'a> {
-    pub(super) method: Method,
-    pub(super) place: &'a Place,
-    pub(super) path: &'a str,
-    pub(super) content: &'static str,
-    pub(super) body: Bytes,
+pub struct Ask<'a> {
+    /// What is to be done there.
+    pub method: Method,
+    /// Who is asked.
+    pub place: &'a Place,
+    /// For what, with the query.
+    pub path: &'a str,
+    /// What the body is.
+    pub content: &'static str,
+    /// The body.
+    pub body: Bytes,
+    /// What else is said.
+    pub headers: &'a [(&'static str, &'a str)],
+}
+
+impl<'a> Ask<'a> {
+    /// Asks to read something.
+    pub fn get(place: &'a Place, path: &'a str) -> Self {
+        let (content, body) = ("application/json", Bytes::new());
+        Self { method: Method::GET, place, path, content, body, headers: &[] }
+    }
+
+    /// Asks to have something done.
+    pub fn post(place: &'a Place, path: &'a str, body: &impl serde::Serialize) -> Self {
+        let body = serde_json::to_vec(body).expect("messages are plain data");
+        let (content, body) = ("application/json", Bytes::from(body));
+        Self { method: Method::POST, place, path, content, body, headers: &[] }
+    }
+
+    /// The same, with something else said in its head.
+    #[must_use]
+    pub fn with(self, headers: &'a [(&'static str, &'a str)]) -> Self {
+        Self { headers, ..self }
+    }
 }
 
 impl Client {
@@ -120,8 +148,7 @@ impl Client {
         path: &str,
         within: Duration,
     ) -> Result<Answered, CallError> {
-        let (content, body) = ("application/json", Bytes::new());
-        self.call(Ask { method: Method::GET, place, path, content, body }, within).await
+        self.call(Ask::get(place, path), within).await
     }
 
     /// Has something done.
@@ -132,14 +159,12 @@ impl Client {
         body: &impl serde::Serialize,
         within: Duration,
     ) -> Result<Answered, CallError> {
-        let body = serde_json::to_vec(body).expect("messages are plain data");
-        let (content, body) = ("application/json", Bytes::from(body));
-        self.call(Ask { method: Method::POST, place, path, content, body }, within).await
+        self.call(Ask::post(place, path, body), within).await
     }
 
     /// Makes a request. One that fails on a connection that had been kept is made again on a new one, once: the other
     /// end may have closed it long ago. Every request may be repeated.
-    pub(super) async fn call(&self, ask: Ask<'_>, within: Duration) -> Result<Answered, CallError> {
+    pub async fn call(&self, ask: Ask<'_>, within: Duration) -> Result<Answered, CallError> {
         let place = ask.place.clone();
         let called = timeout(within, async {
             if let Some(kept) = self.kept(ask.place)
@@ -196,6 +221,9 @@ impl Client {
             .header(HOST, host)
             .header(PROTOCOL_HEADER, PROTOCOL)
             .header(CONTENT_TYPE, ask.content);
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
+        }
         if let Some(token) = &self.credentials.token {
             request = request.header(AUTHORIZATION, secret(&format!("Bearer {token}"))?);
         }

@@ -258,6 +258,7 @@ impl Shipping {
             path: &path,
             content: "application/octet-stream",
             body: Bytes::from(body),
+            headers: &[],
         };
         let answered = client.call(ask, WITHIN).await;
         let answered = answered.map_err(|error| self.link.missed(&place, error))?;

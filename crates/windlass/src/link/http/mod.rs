@@ -29,7 +29,7 @@ mod testament;
 mod wire;
 mod worker_link;
 
-pub use client::{Answered, CallError, Client, Credentials};
+pub use client::{Answered, Ask, CallError, Client, Credentials};
 pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket};
 pub use follow::{BadPlace, Place, may_follow};
 pub use logs::{HttpLogs, Shipping};
