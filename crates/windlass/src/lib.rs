@@ -7,7 +7,7 @@
 
 pub mod archive;
 mod chance;
-#[cfg(feature = "sqlite")]
+#[cfg(all(feature = "http", feature = "sqlite"))]
 pub mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    cancel, completions, dev, doctor, expand, explain, graph, init, logs, plan, rerun, run, runs,
-    schema, serve, show, validate, watch, why, worker,
+    cancel, completions, context, dev, doctor, expand, explain, graph, init, locks, logs, plan,
+    queue, rerun, run, runs, schema, serve, show, submit, validate, watch, why, worker, workers,
 };
 use super::help;
 
@@ -29,6 +29,7 @@ pub(super) struct Cli {
 pub(super) enum Command {
     Run(run::Args),
     Rerun(rerun::Args),
+    Submit(submit::Args),
     Cancel(cancel::Args),
     Runs(runs::Args),
     Show(show::Args),
@@ -45,6 +46,10 @@ pub(super) enum Command {
     Dev(dev::Args),
     Serve(serve::Args),
     Worker(worker::Args),
+    Workers(workers::Args),
+    Locks(locks::Args),
+    Queue(queue::Args),
+    Context(context::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }

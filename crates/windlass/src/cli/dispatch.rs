@@ -31,6 +31,7 @@ fn answer(command: Command) -> u8 {
     let answered = match command {
         Command::Run(args) => commands::run::run(&args, &context),
         Command::Rerun(args) => commands::rerun::run(&args, &context),
+        Command::Submit(args) => commands::submit::run(&args, &context),
         Command::Cancel(args) => commands::cancel::run(&args, &context),
         Command::Runs(args) => commands::runs::run(&args, &context),
         Command::Show(args) => commands::show::run(&args, &context),
@@ -47,6 +48,10 @@ fn answer(command: Command) -> u8 {
         Command::Dev(args) => commands::dev::run(&args, &context),
         Command::Serve(args) => commands::serve::run(&args, &context),
         Command::Worker(args) => commands::worker::run(&args, &context),
+        Command::Workers(args) => commands::workers::run(&args, &context),
+        Command::Locks(args) => commands::locks::run(&args, &context),
+        Command::Queue(args) => commands::queue::run(&args, &context),
+        Command::Context(args) => commands::context::run(&args, &context),
         Command::Doctor(args) => commands::doctor::run(&args, &context),
         Command::Completions(args) => commands::completions::run(&args, &context),
     };

@@ -23,6 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
     ("Write a pipeline", &["init", "validate", "expand", "schema"]),
     ("This machine", &["doctor", "completions"]),
+    ("Use a cluster", &["submit", "workers", "locks", "queue", "context"]),
     ("Serve", &["serve", "worker", "dev"]),
 ];
 

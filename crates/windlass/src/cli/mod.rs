@@ -1,9 +1,11 @@
 //! The command line: arguments in, text out, an exit code at the end.
 //!
 //! `args` only parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
-//! knows of its surroundings; `project` finds the file and the root; `load` reads the file; `how` is what every
-//! command that runs steps takes; `render` makes texts, pure;
-//! `written` is what steps wrote for people; `output` alone prints; `error` turns whatever went wrong into words and a code of `exit`.
+//! knows of its surroundings; `project` finds the file and the root; `part` says which part of a file is wanted, `load`
+//! reads it; `how` is what every command that runs steps takes; `reading` finds runs, in a store or at a controller;
+//! `running` does them, `watching` shows those of others, `serving` is for clusters; `written` is what steps wrote for
+//! people; `render` makes texts, pure; `output` alone prints; `error` turns whatever went wrong into words and a code of
+//! `exit`.
 
 mod args;
 mod commands;
@@ -16,11 +18,13 @@ mod help;
 mod how;
 mod load;
 pub mod output;
+mod part;
 mod project;
 mod reading;
 mod render;
 mod running;
 mod serving;
+mod watching;
 mod written;
 
 pub use dispatch::run;

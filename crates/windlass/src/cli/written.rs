@@ -1,19 +1,20 @@
 //! What steps wrote for people, in Markdown: `$WINDLASS_SUMMARY`.
 
-use std::path::Path;
-
+use windlass_core::id::Fence;
 use windlass_core::summary::Summary;
-
-use crate::worker::executors;
 
 /// Bytes of all steps together: GitHub takes a megabyte with everything else on the page.
 const ALL_MAX: usize = 512 << 10;
 
-/// The name of each step that wrote something in its last try, and what it wrote.
-pub(crate) fn written(scratch: &Path, summary: &Summary) -> Vec<(String, String)> {
+/// The name of each step that wrote something in its last try, and what it wrote; `of` has what was written under a
+/// lease.
+pub(crate) fn written(
+    of: impl Fn(Fence) -> Option<String>,
+    summary: &Summary,
+) -> Vec<(String, String)> {
     let mut room = ALL_MAX;
     let texts = summary.steps().filter_map(|step| {
-        let text = executors::summary(scratch, step.last_try()?.fence)?;
+        let text = of(step.last_try()?.fence)?;
         Some((step.name().to_owned(), text))
     });
     let fits = |(_, text): &(String, String)| {

@@ -5,6 +5,8 @@ mod api;
 mod archives;
 mod cli;
 #[cfg(target_os = "linux")]
+mod client;
+#[cfg(target_os = "linux")]
 mod cluster;
 mod conformance;
 mod controller;

@@ -5,10 +5,9 @@ use windlass_core::engine::CancelLevel;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output;
-use crate::cli::reading::{Reading, StoreArgs};
-use crate::local::{SocketError, cancel};
+use crate::cli::reading::{OriginArgs, Reading};
 
-/// End a run that another terminal shows
+/// End a run, here or at a controller
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,21 +21,15 @@ pub(crate) struct Args {
     #[arg(long)]
     kill: bool,
     #[command(flatten)]
-    store: StoreArgs,
+    origin: OriginArgs,
 }
 
 /// Asks whoever leads the run to end it.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.store, context)?;
+    let reading = Reading::open(&args.origin, context)?;
     let run = reading.find(&args.run)?;
     let level = if args.kill { CancelLevel::Kill } else { CancelLevel::Stop };
-    let asked = reading.runtime.block_on(cancel(&reading.folder, run, level));
-    asked.map_err(|error| match error {
-        SocketError::Refused(why) => CliError::usage(why),
-        SocketError::NobodyLeads => CliError::unreachable("nothing runs here now")
-            .hint("a run that was interrupted is cancelled by the next `windlass run`"),
-        SocketError::NoAnswer(_) => CliError::unreachable(error.to_string()),
-    })?;
+    reading.wait(reading.source.cancel(run, level))?;
     output::talk(&format!("run {run} was told to end"));
     Ok(0)
 }

@@ -1,20 +1,25 @@
 //! `windlass logs`
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::sleep;
 use windlass_core::id::{RunId, StepIx};
+use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Colour, Ink, Lines, Look};
-use crate::cli::reading::{self, Reading, StoreArgs};
-use crate::local::Records;
-use crate::logs::{LogId, READ_MAX};
+use crate::cli::reading::{self, Known, OriginArgs, Reading, Source, persist};
+use crate::logs::LogId;
 
-/// How often a log that grows is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often it is looked whether any of several logs has grown.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How long one waits for more of a log before asking again.
+const WAIT: Duration = Duration::from_secs(30);
 
 /// Print what steps of a run printed
 #[derive(Debug, clap::Args)]
@@ -42,27 +47,28 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    store: StoreArgs,
+    origin: OriginArgs,
 }
 
 /// Prints logs as they are.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.store, context)?;
-    let summary = reading.summary(&args.run)?;
-    let step = args.step.as_ref().map(|name| step(&summary, name)).transpose()?;
-    let wanted = Wanted { run: summary.run(), step, attempt: args.attempt };
+    let reading = Reading::open(&args.origin, context)?;
+    let known = reading.known(&args.run)?;
+    let step = args.step.as_ref().map(|name| step(&known.summary, name)).transpose()?;
+    let run = known.summary.run();
+    let wanted = Wanted { run, step, attempt: args.attempt };
     let mut printer = Printer {
         reading: &reading,
-        summary: &summary,
+        plan: Arc::clone(known.summary.plan()),
         look: &context.err,
         json: args.json,
         ends: BTreeMap::new(),
         last: None,
     };
     if args.follow {
-        return follow(&mut printer, wanted);
+        return follow(&mut printer, wanted, known);
     }
-    let logs = wanted.of(list(&reading, summary.run())?, None);
+    let logs = wanted.of(reading.wait(reading.source.logs(run))?, None);
     if let (true, Some(name)) = (logs.is_empty(), &args.step) {
         output::talk(&format!("{name} printed nothing"));
     }
@@ -92,21 +98,39 @@ struct Wanted {
 
 impl Wanted {
     /// Those among these, in order: of one step the last, and what is newer than one that was shown.
-    fn of(self, logs: Vec<LogId>, shown: Option<LogId>) -> Vec<LogId> {
-        let has = |log: &LogId| {
-            self.step.is_none_or(|step| log.step == step)
-                && self.attempt.is_none_or(|attempt| log.attempt == attempt)
-        };
-        let logs: Vec<LogId> = logs.into_iter().filter(has).collect();
-        let first = shown.or(logs.last().copied()).filter(|_| self.step.is_some());
-        logs.into_iter().filter(|log| first.is_none_or(|first| *log >= first)).collect()
+    fn of(self, logs: Vec<(LogId, u64)>, shown: Option<LogId>) -> Vec<(LogId, u64)> {
+        let logs: Vec<_> = logs.into_iter().filter(|(log, _)| self.has(*log)).collect();
+        let last = logs.last().map(|(log, _)| *log);
+        let first = shown.or(last).filter(|_| self.step.is_some());
+        logs.into_iter().filter(|(log, _)| first.is_none_or(|first| *log >= first)).collect()
+    }
+
+    fn has(self, log: LogId) -> bool {
+        self.step.is_none_or(|step| log.step == step)
+            && self.attempt.is_none_or(|attempt| log.attempt == attempt)
+    }
+
+    /// The log of the one step that may still grow.
+    fn open(self, summary: &Summary) -> Option<LogId> {
+        let step = summary.step(self.step?)?;
+        let last = step.last_try().filter(|last| last.outcome.is_none())?;
+        let (attempt, delivery) = (last.attempt, last.delivery);
+        Some(LogId { run: self.run, step: step.ix(), attempt, delivery }).filter(|it| self.has(*it))
+    }
+
+    /// Whether nothing more is to come.
+    fn is_over(self, summary: &Summary) -> bool {
+        match self.step {
+            Some(step) => summary.step(step).is_none_or(|step| step.status().is_terminal()),
+            None => summary.status().is_terminal(),
+        }
     }
 }
 
 /// Prints logs, each from where it ended before.
 struct Printer<'a> {
     reading: &'a Reading,
-    summary: &'a Summary,
+    plan: Arc<Plan>,
     look: &'a Look,
     json: bool,
     /// How far each is printed, and the line that has begun.
@@ -118,22 +142,25 @@ struct Printer<'a> {
 type Read = Result<bool, CliError>;
 
 impl Printer<'_> {
-    fn print_all(&mut self, logs: &[LogId]) -> Read {
-        for log in logs {
-            if !self.print(*log, logs.len() > 1)? {
+    fn print_all(&mut self, logs: &[(LogId, u64)]) -> Read {
+        for (log, size) in logs {
+            if *size > self.end(*log) && !self.print(*log, logs.len() > 1)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
+    /// How far a log is printed.
+    fn end(&self, log: LogId) -> u64 {
+        self.ends.get(&log).map_or(0, |(end, _)| *end)
+    }
+
     /// Prints what is new in a log. Where there are several, a line says whose it is.
     fn print(&mut self, log: LogId, several: bool) -> Read {
         loop {
-            let from = self.ends.get(&log).map_or(0, |(from, _)| *from);
-            let logs = &self.reading.stores.logs;
-            let part = logs.read(log, from..from + READ_MAX as u64);
-            let bytes = self.reading.runtime.block_on(part)?.bytes;
+            let (reading, from) = (self.reading, self.end(log));
+            let bytes = reading.wait(reading.source.log(log, from, Duration::ZERO))?.bytes;
             if bytes.is_empty() {
                 return Ok(true);
             }
@@ -148,7 +175,7 @@ impl Printer<'_> {
     }
 
     fn title(&self, log: LogId) -> String {
-        let name = self.summary.plan().name(log.step);
+        let name = self.plan.name(log.step);
         match log.attempt {
             1 => format!("── {name}"),
             attempt => format!("── {name}, attempt {attempt}"),
@@ -169,7 +196,7 @@ impl Printer<'_> {
     fn put_line(&self, log: LogId, line: &str) -> bool {
         let object = serde_json::json!({
             "run": log.run.to_string(), "step": log.step.0,
-            "name": self.summary.plan().name(log.step),
+            "name": self.plan.name(log.step),
             "attempt": log.attempt, "delivery": log.delivery, "line": line,
         });
         output::bytes(format!("{object}\n").as_bytes())
@@ -186,14 +213,15 @@ impl Printer<'_> {
 }
 
 /// Prints what is there, then what comes, until the step or the run has ended.
-fn follow(printer: &mut Printer<'_>, wanted: Wanted) -> Result<u8, CliError> {
+fn follow(printer: &mut Printer<'_>, wanted: Wanted, mut known: Known) -> Result<u8, CliError> {
     let reading = printer.reading;
+    let source = &*reading.source;
     let mut first = None;
     loop {
-        let led = reading.is_led();
-        let over = is_over(reading, wanted)?;
-        let logs = wanted.of(list(reading, wanted.run)?, first);
-        first = first.or(logs.first().copied());
+        let over = wanted.is_over(&known.summary);
+        let logs = persist(source.patience(), || source.logs(wanted.run), || ());
+        let logs = wanted.of(reading.runtime.block_on(logs)?, first);
+        first = first.or(logs.first().map(|(log, _)| *log));
         if !printer.print_all(&logs)? {
             return Ok(0);
         }
@@ -201,25 +229,33 @@ fn follow(printer: &mut Printer<'_>, wanted: Wanted) -> Result<u8, CliError> {
             printer.close();
             return Ok(0);
         }
-        if !led {
-            return Err(reading::interrupted(wanted.run, &reading.hints));
-        }
-        reading.pause(LOOK_EVERY);
+        let awaited = wanted.open(&known.summary).map(|log| (log, printer.end(log)));
+        reading.runtime.block_on(news(source, awaited, &mut known))?;
     }
 }
 
-/// The logs of a run, in order.
-fn list(reading: &Reading, run: RunId) -> Result<Vec<LogId>, CliError> {
-    let logs = reading.runtime.block_on(reading.stores.logs.list(run))?;
-    Ok(logs.into_iter().map(|(log, _)| log).collect())
-}
-
-/// Whether nothing more is to come.
-fn is_over(reading: &Reading, wanted: Wanted) -> Result<bool, CliError> {
-    let records = reading.runtime.block_on(Records::read(reading.stores.clone()))?;
-    let summary = reading.runtime.block_on(records.summary(wanted.run))?;
-    Ok(summary.is_none_or(|summary| match wanted.step {
-        Some(step) => summary.step(step).is_none_or(|step| step.status().is_terminal()),
-        None => summary.status().is_terminal(),
-    }))
+/// Waits for more of a log, or for something to happen to its run, and takes that in. Where it is not one log that is
+/// waited for, what is new in any of them is looked for again soon.
+async fn news(
+    source: &dyn Source,
+    awaited: Option<(LogId, u64)>,
+    known: &mut Known,
+) -> Result<(), CliError> {
+    let printed = async {
+        let Some((log, from)) = awaited else {
+            sleep(LOOK_EVERY).await;
+            return Ok(());
+        };
+        persist(source.patience(), || source.log(log, from, WAIT), || ()).await.map(drop)
+    };
+    let (run, after) = (known.summary.run(), known.position);
+    tokio::select! {
+        printed = printed => printed,
+        page = persist(source.patience(), || source.more(run, after, WAIT), || ()) => {
+            let page = page?;
+            page.tell(&mut known.summary);
+            known.position = page.upto;
+            Ok(())
+        }
+    }
 }

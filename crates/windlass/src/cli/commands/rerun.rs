@@ -1,6 +1,7 @@
 //! `windlass rerun`
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_core::engine::{Reused, RunOptions, Unplaceable};
@@ -12,7 +13,7 @@ use windlass_core::summary::Summary;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::HowArgs;
-use crate::cli::reading::{self, Reading, StoreArgs};
+use crate::cli::reading::{self, Local, Origin, OriginArgs, Source as _};
 use crate::cli::running::{self, Order, What};
 use crate::cli::{exit, output};
 
@@ -38,21 +39,29 @@ pub(crate) struct Args {
     #[command(flatten)]
     how: HowArgs,
     #[command(flatten)]
-    store: StoreArgs,
+    origin: OriginArgs,
 }
 
 /// Makes a new run that takes outcomes over.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let Some((order, reading)) = order(args, context)? else { return Ok(exit::SUCCESS) };
-    // Whoever reads a store keeps files open that the next one wants to write.
-    drop(reading);
+    let Origin::Store(folder) = args.origin.origin(context)? else {
+        return Err(CliError::usage("a run at a controller cannot be run again yet").hint(
+            "`--store .windlass` means the runs of this machine; `windlass submit` makes a new one",
+        ));
+    };
+    // Whoever reads a store keeps files open that the next one wants to write, so this reading ends first.
+    let Some(order) = order(args, context, folder)? else { return Ok(exit::SUCCESS) };
     running::run(order)
 }
 
 /// What there is to do; nothing if what did not succeed is asked for, and everything did.
-fn order(args: &Args, context: &Context) -> Result<Option<(Order, Reading)>, CliError> {
-    let reading = Reading::open(&args.store, context)?;
-    let summary = reading.summary(&args.run)?;
+fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order>, CliError> {
+    let root = reading::root(args.origin.store.as_deref(), context, &folder);
+    let local = Local::open(context, folder.clone())?;
+    let summary = reading::runtime()?.block_on(async {
+        let run = local.find(&args.run).await?;
+        Ok::<_, CliError>(local.known(run).await?.summary)
+    })?;
     if args.failed && summary.status() == RunStatus::Succeeded {
         output::talk(&format!("run {}: everything in it succeeded", summary.run()));
         return Ok(None);
@@ -72,20 +81,19 @@ fn order(args: &Args, context: &Context) -> Result<Option<(Order, Reading)>, Cli
     };
     let what =
         What::New { plan: Arc::clone(summary.plan()), options, reused: reused(&summary, &again) };
-    let order = Order {
-        root: reading::root(&args.store, context, &reading.folder),
-        store: Some(reading.folder.clone()),
+    Ok(Some(Order {
+        root,
+        store: Some(folder),
         what,
         slots: args.how.slots(),
         labels: args.how.labels(),
         named: Vec::new(),
-        hints: reading.hints.clone(),
+        hints: local.hints().clone(),
         mode: args.how.mode(),
         json: args.how.json,
         junit: args.how.junit.clone(),
         look: context.err,
-    };
-    Ok(Some((order, reading)))
+    }))
 }
 
 /// Outcomes that are taken over: those that succeeded and are not to be done again.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::engine::{RunOptions, Unplaceable};
-use windlass_core::expand::{Expanded, Selection};
+use windlass_core::expand::Expanded;
 use windlass_core::problem::Severity;
 use windlass_core::spec::limit;
 use windlass_core::time::Span;
@@ -15,8 +15,9 @@ use crate::cli::error::CliError;
 use crate::cli::how::HowArgs;
 use crate::cli::load::Loaded;
 use crate::cli::output::{Hints, quoted};
+use crate::cli::part::PartArgs;
 use crate::cli::project::{STORE, Target};
-use crate::cli::reading::{self, StoreArgs};
+use crate::cli::reading;
 use crate::cli::running::{self, Order, What};
 
 /// Run a pipeline on this machine
@@ -31,24 +32,8 @@ Examples:
   windlass run ship.yml -p channel=stable --jobs 8
   windlass run --resume              go on with a run that was interrupted")]
 pub(crate) struct Args {
-    /// The pipeline file, if it ends in .yml or .yaml or contains `/`; then steps
-    #[arg(value_name = "FILE | STEP")]
-    target: Vec<String>,
-    /// Give a param a value
-    #[arg(short, long = "param", value_name = "NAME=VALUE")]
-    param: Vec<GivenParam>,
-    /// Run this step and nothing else
-    #[arg(long, value_name = "STEP")]
-    only: Vec<String>,
-    /// Run this step and everything that needs it
-    #[arg(long, value_name = "STEP")]
-    from: Vec<String>,
-    /// Run this step and everything that it needs
-    #[arg(long, value_name = "STEP")]
-    until: Vec<String>,
-    /// Run steps with this tag and everything that they need
-    #[arg(long, value_name = "TAG")]
-    tag: Vec<String>,
+    #[command(flatten)]
+    part: PartArgs,
     /// After a failure, run what does not depend on it
     #[arg(long)]
     keep_going: bool,
@@ -71,20 +56,21 @@ pub(crate) struct Args {
     how: HowArgs,
 }
 
-fn read_duration(text: &str) -> Result<Span, String> {
+pub(super) fn read_duration(text: &str) -> Result<Span, String> {
     limit(text).map_err(|_| "write it like 250ms, 90s, 15m or 2h, not zero".to_owned())
 }
 
 /// Plans the run and does it.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let target = Target::read(&args.target);
+    let target = args.part.target();
     let unavailable = if args.dry_run { Severity::Note } else { Severity::Error };
     let loaded = Loaded::read(context, target.file.as_deref(), unavailable);
-    let loaded = loaded.and_then(|loaded| loaded.select(&args.selection(&target)));
+    let loaded = loaded.and_then(|loaded| loaded.select(&args.part.selection()));
     if args.dry_run {
-        return super::plan::show(&loaded?, &args.param, context, args.how.json);
+        return super::plan::show(&loaded?, &args.part.param, context, args.how.json);
     }
-    let planned = loaded.and_then(|loaded| Ok((loaded.plan(&args.param)?, loaded.project.root)));
+    let planned =
+        loaded.and_then(|loaded| Ok((loaded.plan(&args.part.param)?, loaded.project.root)));
     let (expanded, root) = match planned {
         Ok((expanded, root)) => (Some(expanded), root),
         // A run that is named says by itself what it does.
@@ -108,15 +94,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
 }
 
 impl Args {
-    fn selection(&self, target: &Target) -> Selection {
-        Selection {
-            steps: target.steps.iter().chain(&self.until).cloned().collect(),
-            only: self.only.clone(),
-            from: self.from.clone(),
-            tags: self.tag.clone(),
-        }
-    }
-
     /// Commands about the run. What is resumed may have had other params: only its own plan knows.
     fn hints(&self, target: &Target, context: &Context, store: Option<&Path>) -> Hints {
         let file = target.file.iter().map(|file| quoted(&file.to_string_lossy()));
@@ -124,11 +101,12 @@ impl Args {
             |it: &GivenParam| format!("-p {}", quoted(&format!("{}={}", it.name, it.value)));
         let labels = self.how.label.iter().map(|label| format!("--label {}", quoted(label)));
         let stores = self.store.iter().map(|store| format!("--store {}", quoted(store)));
-        let words = file.chain(self.param.iter().map(param)).chain(labels).chain(stores);
+        let words = file.chain(self.part.param.iter().map(param)).chain(labels).chain(stores);
         let run = words.fold("windlass run".to_owned(), |line, word| format!("{line} {word}"));
         Hints {
             run: self.resume.is_none().then_some(run),
             store: store.map(|store| reading::store_flag(context, store)),
+            controller: None,
         }
     }
 
@@ -139,8 +117,8 @@ impl Args {
 
     /// Where the steps of a run without a file run.
     fn root(&self, context: &Context) -> Result<PathBuf, CliError> {
-        let args = StoreArgs { store: self.store.clone() };
-        Ok(reading::root(&args, context, &reading::folder(&args, context)?))
+        let store = self.store.as_deref();
+        Ok(reading::root(store, context, &reading::folder(store, context)?))
     }
 
     fn store(&self, root: &Path) -> Option<PathBuf> {

@@ -3,7 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, why_phrase};
-use crate::cli::reading::{self, Reading, StoreArgs};
+use crate::cli::reading::{self, OriginArgs, Reading};
 use crate::local::system_now;
 
 /// Tell why a step stands where it stands
@@ -22,19 +22,19 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    store: StoreArgs,
+    origin: OriginArgs,
 }
 
 /// Asks the engine of a run that goes on, and the history of one that has ended.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.store, context)?;
-    let summary = reading.summary(&args.run)?;
+    let reading = Reading::open(&args.origin, context)?;
+    let summary = reading.known(&args.run)?.summary;
     let ix = reading::step(&summary, &args.step)?;
     let now = system_now();
     let step = summary.step(ix);
     let status = step.map(|step| step.status());
     let open = status.is_some_and(|status| !status.is_terminal());
-    let why = reading.records.engine.why(summary.run(), ix).filter(|_| open);
+    let why = if open { reading.wait(reading.source.why(summary.run(), ix))? } else { None };
     let reason = match (&why, &step) {
         (Some(why), _) => Some(why_phrase(why, &summary, now)),
         (None, Some(step)) => step.reason(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use windlass_core::time::Span;
 
+use super::drain;
 use crate::cli::context::Context;
 use crate::cli::environment;
 use crate::cli::error::CliError;
@@ -15,6 +16,8 @@ use crate::link::http::Place;
 
 /// Join a cluster and run its steps
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(disable_help_subcommand = true)]
 #[command(after_help = "\
 Steps run in the current directory. It opens no port. The first Ctrl-C or SIGTERM lets steps finish and takes no more, the
 second one ends them and gives them back.
@@ -23,6 +26,8 @@ Examples:
   windlass worker --join http://build.example:7700
   windlass worker --join http://a:7700 --join http://b:7700 --slots 4 --label gpu")]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Where a controller is; say it again for others of the same cluster
     #[arg(long, value_name = "URL", required = true)]
     join: Vec<Place>,
@@ -46,6 +51,12 @@ pub(crate) struct Args {
     state: Option<PathBuf>,
 }
 
+/// What is done to workers that are there.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Drain(drain::Args),
+}
+
 /// A name is shown in tables and is that of a folder.
 fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -57,6 +68,9 @@ fn name(text: &str) -> Result<String, String> {
 
 /// Works until it is told to end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    if let Some(Command::Drain(args)) = &args.command {
+        return drain::run(args, context);
+    }
     let name = args.name.clone().unwrap_or_else(environment::host_name);
     let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
     let kept = || context.folder.join(STORE).join("workers").join(&name);

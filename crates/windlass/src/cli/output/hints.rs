@@ -10,6 +10,8 @@ pub struct Hints {
     /// The flag that names the store, with a blank before it; empty where the store is found without; nothing where it
     /// ended with its process.
     pub store: Option<String>,
+    /// The flags that name the controller, each with a blank before it, where the run is at one.
+    pub controller: Option<String>,
 }
 
 impl Hints {
@@ -25,14 +27,30 @@ impl Hints {
 
     /// What prints all that a step printed.
     pub fn logs(&self, run: RunId, step: &str) -> Option<String> {
-        let store = self.store.as_ref()?;
-        Some(format!("windlass logs {run} {}{store}", quoted(step)))
+        let place = self.place()?;
+        Some(format!("windlass logs {run} {}{place}", quoted(step)))
     }
 
     /// What shows the whole run.
     pub fn show(&self, run: RunId) -> Option<String> {
-        let store = self.store.as_ref()?;
-        Some(format!("windlass show {run}{store}"))
+        let place = self.place()?;
+        Some(format!("windlass show {run}{place}"))
+    }
+
+    /// What shows the run until it has ended.
+    pub fn watch(&self, run: RunId) -> Option<String> {
+        let place = self.place()?;
+        Some(format!("windlass watch {run}{place}"))
+    }
+
+    /// What ends the run.
+    pub fn cancel(&self, run: RunId) -> Option<String> {
+        let place = self.place()?;
+        Some(format!("windlass cancel {run}{place}"))
+    }
+
+    fn place(&self) -> Option<&String> {
+        self.store.as_ref().or(self.controller.as_ref())
     }
 
     /// What goes on with the run if it is interrupted.
@@ -68,7 +86,11 @@ mod tests {
     #[test]
     fn a_cell_is_run_again_by_its_matrix_or_out_of_its_run() {
         let run = RunId(77);
-        let mut hints = Hints { run: Some("windlass run".to_owned()), store: Some(String::new()) };
+        let mut hints = Hints {
+            run: Some("windlass run".to_owned()),
+            store: Some(String::new()),
+            controller: None,
+        };
         assert_eq!(hints.again(run, "test[linux]").as_deref(), Some("windlass run test"));
         hints.run = None;
         let rerun = "windlass rerun 2d --from 'test[linux]'";
@@ -76,5 +98,14 @@ mod tests {
         hints.store = None;
         assert_eq!(hints.again(run, "test"), None, "nothing is left of a run in memory");
         assert_eq!(hints.logs(run, "test"), None);
+    }
+
+    #[test]
+    fn a_run_at_a_controller_is_looked_at_there() {
+        let hints = Hints { controller: Some(" --to http://a:1".to_owned()), ..Hints::default() };
+        let (run, text) = (RunId(77), |hint: Option<String>| hint.unwrap_or_default());
+        assert_eq!(text(hints.logs(run, "test")), "windlass logs 2d test --to http://a:1");
+        assert_eq!(text(hints.watch(run)), "windlass watch 2d --to http://a:1");
+        assert_eq!((hints.again(run, "test"), hints.resume(run)), (None, None));
     }
 }

@@ -53,7 +53,7 @@ pub use lines::{Lines, plain};
 pub use look::{Colour, Look, Manner, Signs};
 pub use moment::{moment, why_phrase};
 pub use painter::Painter;
-pub(super) use print::{bytes, data, talk};
+pub(super) use print::{bytes, data, objects, talk};
 pub use screen::{Line, Screen, ScreenOptions, Sink};
 pub use span_text::span_text;
 pub use table::{Align, Table};

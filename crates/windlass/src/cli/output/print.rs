@@ -25,6 +25,12 @@ pub(in crate::cli) fn bytes(bytes: &[u8]) -> bool {
     stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok()
 }
 
+/// Prints objects, one a line.
+pub(in crate::cli) fn objects(objects: &[serde_json::Value]) -> u8 {
+    let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    if lines.is_empty() { exit::SUCCESS } else { data(&lines.join("\n")) }
+}
+
 /// Tells the user something that is not the answer. Nobody is left to tell where standard error is closed.
 pub(in crate::cli) fn talk(text: &str) {
     drop(writeln!(io::stderr(), "{text}"));

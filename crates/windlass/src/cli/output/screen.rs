@@ -4,7 +4,7 @@
 //! (blocked and cancelled steps) takes none, since the ending counts it.
 
 use windlass_core::engine::{CancelLevel, CancelReason, Event, Next, Settled};
-use windlass_core::id::StepIx;
+use windlass_core::id::{StepIx, WorkerId};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
 use windlass_core::summary::{Durations, Forecast, Step, Summary};
 use windlass_core::time::{Span, Time};
@@ -133,6 +133,11 @@ impl Screen {
         } else if self.summary.interruptions() > interruptions {
             self.talk(at, Ink::Warn, "the run was interrupted and goes on");
         }
+    }
+
+    /// Learns the name of a worker.
+    pub fn know_worker(&mut self, worker: WorkerId, name: &str) {
+        self.summary.know_worker(worker, name, None);
     }
 
     /// Takes in what a step printed.

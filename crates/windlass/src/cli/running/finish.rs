@@ -2,61 +2,56 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
+use std::path::Path;
 
-use tokio::runtime::Handle;
-use tokio::task::block_in_place;
 use windlass_core::id::StepIx;
 use windlass_core::summary::{Asked, Summary, Verdict};
 
-use super::order::Order;
-use crate::cli::output::{self, Ink, Manner, annotations, ending, junit, markdown};
-use crate::cli::written::written;
+use crate::cli::output::{
+    self, Hints, Ink, Logs, Look, Manner, annotations, ending, junit, markdown,
+};
 use crate::cli::{environment, exit};
-use crate::local::{Stores, system_now};
-use crate::logs::LogId;
+use crate::local::system_now;
 
 /// A run that has ended.
-pub(super) struct Finish<'a> {
-    pub(super) order: &'a Order,
-    pub(super) stores: &'a Stores,
-    pub(super) summary: &'a Summary,
-    pub(super) interrupted: bool,
+pub(crate) struct Finish<'a> {
+    /// What became of it.
+    pub(crate) summary: &'a Summary,
+    /// How talk looks.
+    pub(crate) look: Look,
+    /// The steps that were named.
+    pub(crate) named: &'a [String],
+    /// Commands about it.
+    pub(crate) hints: &'a Hints,
+    /// What steps wrote for people, each behind its name.
+    pub(crate) written: &'a dyn Fn() -> Vec<(String, String)>,
+    /// Where a report in the format of `JUnit` goes.
+    pub(crate) junit: Option<&'a Path>,
+    /// Whether it was whoever watched that ended it.
+    pub(crate) interrupted: bool,
 }
 
 impl Finish<'_> {
     /// Tells what became of it, and returns the exit code.
-    pub(super) fn tell(&self) -> u8 {
-        let Self { order, summary, .. } = self;
+    pub(crate) fn tell(&self, logs: &mut dyn Logs) -> u8 {
+        let Self { summary, look, .. } = self;
         let now = system_now();
-        let mut logs = |log, bytes| self.tail(log, bytes);
-        for line in ending(&order.look, summary, now, &mut logs, &order.hints) {
+        for line in ending(look, summary, now, logs, self.hints) {
             output::talk(&line);
         }
-        if order.look.manner == Manner::GitHub {
-            for line in annotations(summary, now, &mut logs) {
+        if look.manner == Manner::GitHub {
+            for line in annotations(summary, now, logs) {
                 output::talk(&line);
             }
-            let written = written(&order.scratch(), summary);
-            self.write_summary(&markdown(summary, now, &mut logs, &written));
+            self.write_summary(&markdown(summary, now, logs, &(self.written)()));
         }
-        if let Some(file) = &order.junit {
-            let report = junit(summary, now, &mut logs);
+        if let Some(file) = self.junit {
+            let report = junit(summary, now, logs);
             if let Err(error) = fs::write(file, report) {
                 self.warn(&format!("{} cannot be written: {error}", file.display()));
             }
         }
-        exit_code(summary, &order.named, self.interrupted)
-    }
-
-    /// The last bytes of a log.
-    fn tail(&self, log: LogId, bytes: usize) -> Vec<u8> {
-        let logs = &self.stores.logs;
-        let read = async {
-            let size = logs.read(log, 0..0).await?.size;
-            logs.read(log, size.saturating_sub(bytes as u64)..size).await
-        };
-        let read = block_in_place(|| Handle::current().block_on(read));
-        read.map(|part| part.bytes).unwrap_or_default()
+        exit_code(summary, self.named, self.interrupted)
     }
 
     fn write_summary(&self, text: &str) {
@@ -68,7 +63,7 @@ impl Finish<'_> {
     }
 
     fn warn(&self, what: &str) {
-        output::talk(&format!("{} {what}", self.order.look.paint(Ink::Warn, "warning:")));
+        output::talk(&format!("{} {what}", self.look.paint(Ink::Warn, "warning:")));
     }
 }
 

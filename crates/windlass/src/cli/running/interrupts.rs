@@ -10,7 +10,7 @@ use crate::cli::output::Keys;
 
 /// What somebody wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(crate) enum Wish {
     /// The run is to end.
     End,
     /// What runs now is to be shown.
@@ -24,7 +24,7 @@ const KEY_WAIT: Span = Span::millis(200);
 
 /// Hears all of them.
 #[derive(Debug)]
-pub(super) struct Interrupts {
+pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
@@ -35,7 +35,7 @@ pub(super) struct Interrupts {
 
 impl Interrupts {
     /// Listens to signals from now on: before the first step starts, or one of them could end windlass and not the run.
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -47,7 +47,7 @@ impl Interrupts {
     }
 
     /// Listens to keys too, where a person may press one.
-    pub(super) fn listen_to_keys(&mut self) -> io::Result<()> {
+    pub(crate) fn listen_to_keys(&mut self) -> io::Result<()> {
         let Some(keys) = Keys::listen() else { return Ok(()) };
         let (sender, receiver) = mpsc::channel(8);
         self.keys = receiver;
@@ -61,7 +61,7 @@ impl Interrupts {
     }
 
     /// The next wish.
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> Wish {
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return Wish::End,

@@ -17,4 +17,6 @@ mod order;
 mod watch;
 
 pub(crate) use begin::run;
+pub(crate) use finish::Finish;
+pub(crate) use interrupts::{Interrupts, Wish};
 pub(crate) use order::{Order, What};

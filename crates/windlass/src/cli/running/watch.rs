@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep, sleep_until};
 use windlass_core::engine::{CancelLevel, Event, Request, Why};
 use windlass_core::id::{RunId, StepIx};
@@ -18,10 +20,13 @@ use super::order::Order;
 use crate::cli::error::CliError;
 use crate::cli::exit;
 use crate::cli::output::{self, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
+use crate::cli::written::written;
 use crate::controller::{Followed, Follower, Published};
 use crate::journal::Position;
 use crate::local::{Printed, Station, StationError, Stores, Tee, system_now};
+use crate::logs::LogId;
 use crate::store::StoreError;
+use crate::worker::executors;
 
 /// Steps whose reasons are asked for when somebody wants to see what runs.
 const ASKED_MAX: usize = 20;
@@ -103,8 +108,17 @@ impl Watch<'_> {
         drop(terminal.draw_now(&mut screen, system_now()));
         terminal.close();
         let Watch { order, stores, station, .. } = self;
-        let finish = Finish { order, stores, summary: screen.summary(), interrupted: ends > 0 };
-        let code = finish.tell();
+        let summary = screen.summary();
+        let finish = Finish {
+            summary,
+            look: order.look,
+            named: &order.named,
+            hints: &order.hints,
+            written: &|| written(|fence| executors::summary(&order.scratch(), fence), summary),
+            junit: order.junit.as_deref(),
+            interrupted: ends > 0,
+        };
+        let code = finish.tell(&mut |log, bytes| tail(stores, log, bytes));
         station.shut_down().await?;
         Ok(code)
     }
@@ -284,6 +298,16 @@ impl Watch<'_> {
         let lines = moment(screen.look(), summary, system_now(), &waits);
         screen.insert(&lines.join("\n"));
     }
+}
+
+/// The last bytes of a log.
+fn tail(stores: &Stores, log: LogId, bytes: usize) -> Vec<u8> {
+    let read = async {
+        let size = stores.logs.read(log, 0..0).await?.size;
+        stores.logs.read(log, size.saturating_sub(bytes as u64)..size).await
+    };
+    let read = block_in_place(|| Handle::current().block_on(read));
+    read.map(|part| part.bytes).unwrap_or_default()
 }
 
 fn draw(screen: &mut Screen, terminal: &mut Terminal) -> Span {

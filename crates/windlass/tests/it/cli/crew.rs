@@ -65,7 +65,11 @@ pub(super) fn command(folder: &Path, line: &str) -> Command {
     for variable in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "CI", "GITHUB_ACTIONS", "LC_ALL"] {
         command.env_remove(variable);
     }
-    command.env("LANG", "C.UTF-8");
+    for variable in ["WINDLASS_URL", "WINDLASS_TOKEN_FILE"] {
+        command.env_remove(variable);
+    }
+    // What somebody saved for themselves is not for tests.
+    command.env("LANG", "C.UTF-8").env("XDG_CONFIG_HOME", folder.join("config"));
     command
 }
 

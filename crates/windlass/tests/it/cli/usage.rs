@@ -22,8 +22,8 @@ fn help_is_short_and_grouped() {
     Run:
       run          Run a pipeline on this machine
       rerun        Run the plan of an earlier run again, or a part of it
-      cancel       End a run that another terminal shows
-      watch        Wait for the end of a run that another terminal does
+      cancel       End a run, here or at a controller
+      watch        Show a run that others do, to its end
 
     Look:
       runs         List runs, the newest first
@@ -44,6 +44,18 @@ fn help_is_short_and_grouped() {
       doctor       Look at this machine: can windlass work here, and how well?
       completions  Print completions for a shell
 
+    Use a cluster:
+      submit       Have a controller run a pipeline on its workers
+      workers      List the workers of a cluster
+      locks        List the locks of a cluster, who holds them and how many wait
+      queue        List what is ready and waits for workers, by what it requires
+      context      Save the controller that commands ask; without one, show it
+
+    Serve:
+      serve        Lead a cluster: keep its runs, and hand their steps to workers
+      worker       Join a cluster and run its steps
+      dev          Start a controller and workers here, to try a cluster out
+
     Options:
       -h, --help     Print this help
       -V, --version  Print the version
@@ -62,7 +74,22 @@ fn help_is_short_and_grouped() {
 #[test]
 fn every_command_has_an_example() {
     let folder = Folder::empty();
-    for command in ["plan", "graph", "explain", "init", "validate", "expand", "schema"] {
+    for command in [
+        "plan",
+        "graph",
+        "explain",
+        "init",
+        "validate",
+        "expand",
+        "schema",
+        "submit",
+        "watch",
+        "workers",
+        "worker drain",
+        "locks",
+        "queue",
+        "context",
+    ] {
         let help = folder.data(&format!("{command} --help"));
         assert!(help.contains("Example"), "{help}");
         assert!(help.contains(&format!("  windlass {command}")), "{help}");

@@ -59,6 +59,11 @@ impl Place {
         self.home.path().join("app")
     }
 
+    /// Where the program keeps what it was told to remember.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.home.path().join("config")
+    }
+
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) {
         fs::write(self.path().join(name), content).expect("it can be written");
     }
@@ -90,6 +95,8 @@ impl Place {
             command.env_remove(name);
         }
         command.env("LANG", "C.UTF-8").env(MARK, self.home.path());
+        // What somebody saved for themselves is not for tests.
+        command.env("XDG_CONFIG_HOME", self.config());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -169,6 +176,11 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it is there");
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn printed(&self) -> String {
+        fs::read_to_string(&self.out).unwrap_or_default()
     }
 
     /// What it has said so far.

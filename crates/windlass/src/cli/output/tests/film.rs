@@ -22,7 +22,11 @@ pub(super) const RUN: RunId = RunId(0x0019_c2a4_7b31_0000);
 
 /// As if `windlass run ship.yml` had been typed where its store is found.
 pub(super) fn hints() -> Hints {
-    Hints { run: Some("windlass run ship.yml".to_owned()), store: Some(String::new()) }
+    Hints {
+        run: Some("windlass run ship.yml".to_owned()),
+        store: Some(String::new()),
+        controller: None,
+    }
 }
 
 /// What happens at a moment.

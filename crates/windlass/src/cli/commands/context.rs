@@ -1,0 +1,72 @@
+//! `windlass context`
+
+use std::path::PathBuf;
+
+use crate::cli::context::Context;
+use crate::cli::environment;
+use crate::cli::error::CliError;
+use crate::cli::output::{self, Ink};
+use crate::cli::reading::Saved;
+use crate::link::http::Place;
+
+/// Save the controller that commands ask; without one, show it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Commands that read runs look where the first of these says:
+  --to URL or --store FOLDER
+  WINDLASS_URL
+  the saved context: windlass/context in XDG_CONFIG_HOME or ~/.config
+  the folder .windlass, here or above
+The token's file is --token-file, WINDLASS_TOKEN_FILE, or what was saved with the same URL. Only
+its path is saved. `windlass run` always works on this machine.
+
+Examples:
+  windlass context http://build.example:7700 --token-file ~/.windlass-token
+  windlass context
+  windlass context --none")]
+pub(crate) struct Args {
+    /// The controller's address
+    #[arg(value_name = "URL")]
+    url: Option<Place>,
+    /// A file with the controller's token
+    #[arg(long, value_name = "FILE", requires = "url")]
+    token_file: Option<PathBuf>,
+    /// Forget what was saved
+    #[arg(long, conflicts_with = "url")]
+    none: bool,
+}
+
+/// Saves, forgets or shows.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    if args.none {
+        let was = Saved::forget()?;
+        output::talk(if was { "forgotten" } else { "no context was saved" });
+        return Ok(0);
+    }
+    let Some(url) = &args.url else { return show(context) };
+    let file = args.token_file.as_ref().map(|file| context.folder.join(file));
+    if let Some(file) = &file {
+        crate::cli::serving::read_token(file)?;
+    }
+    let saved = Saved { url: url.to_string(), token_file: file };
+    saved.store()?;
+    output::talk(&format!("saved: commands that read runs ask {url}"));
+    Ok(0)
+}
+
+fn show(context: &Context) -> Result<u8, CliError> {
+    let saved = Saved::load()?;
+    if let Some(url) = environment::url() {
+        let note = format!("WINDLASS_URL={url} comes before what is saved");
+        output::talk(&context.err.paint(Ink::Quiet, &note));
+    }
+    let Some(saved) = saved else {
+        output::talk("no context is saved: commands look into the folder .windlass here or above");
+        return Ok(0);
+    };
+    if let Some(file) = &saved.token_file {
+        let note = format!("its token is in {}", file.display());
+        output::talk(&context.err.paint(Ink::Quiet, &note));
+    }
+    Ok(output::data(&saved.url))
+}

@@ -1,0 +1,162 @@
+//! Requests to a controller, and what its refusals mean to somebody at a command line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use windlass_core::engine::Utc;
+use windlass_core::time::Time;
+
+use crate::cli::error::CliError;
+use crate::cli::output::Hints;
+use crate::link::http::{
+    Answered, Ask, CallError, Client, Credentials, Place, Problem, Tcp, may_follow,
+};
+
+/// How long an answer may take that waits for nothing.
+const WITHIN: Duration = Duration::from_secs(15);
+
+/// A controller that commands ask.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    client: Client,
+    place: Place,
+    hints: Hints,
+}
+
+impl Controller {
+    /// The controller at a place, which is shown a token if there is one, and is named on a command line by these flags.
+    pub(crate) fn new(place: Place, token: Option<String>, flags: String) -> Self {
+        let credentials = Credentials { token, worker: None };
+        let hints = Hints { controller: Some(flags), ..Hints::default() };
+        Self { client: Client::new(Arc::new(Tcp), credentials), place, hints }
+    }
+
+    /// Commands about its runs.
+    pub(crate) const fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// Where it is.
+    pub(crate) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Reads JSON.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
+        let answered = self.call(Ask::get(&self.place, path), Duration::ZERO).await?;
+        self.read(&answered)
+    }
+
+    /// Has something done that `body` says.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Answered, CliError> {
+        self.call(Ask::post(&self.place, path, body), Duration::ZERO).await
+    }
+
+    /// Makes a request whose answer may wait so long for something to happen. Who answers that another one leads is
+    /// followed there, once.
+    pub(crate) async fn call(&self, ask: Ask<'_>, wait: Duration) -> Result<Answered, CliError> {
+        let within = wait + WITHIN;
+        let answered = match self.client.call(ask.clone(), within).await {
+            Err(CallError::NotLeader { leader: Some(leader), place }) => match self.led_by(&leader)
+            {
+                Some(leader) => self.client.call(Ask { place: &leader, ..ask }, within).await,
+                None => Err(CallError::NotLeader { leader: Some(leader), place }),
+            },
+            answered => answered,
+        };
+        Ok(answered?)
+    }
+
+    /// What an answer says.
+    pub(crate) fn read<T: DeserializeOwned>(&self, answered: &Answered) -> Result<T, CliError> {
+        serde_json::from_slice(&answered.body).map_err(|error| self.nonsense(&error.to_string()))
+    }
+
+    /// An answer that no controller of this release gives.
+    pub(crate) fn nonsense(&self, what: &str) -> CliError {
+        CliError::unreachable(format!("{} gave an answer that makes no sense: {what}", self.place))
+            .hint("is it a controller of windlass, of this release?")
+    }
+
+    fn led_by(&self, leader: &str) -> Option<Place> {
+        let leader = leader.parse().ok()?;
+        may_follow(std::slice::from_ref(&self.place), &leader).then_some(leader)
+    }
+}
+
+impl From<CallError> for CliError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Unreachable { .. } => Self::unreachable(error.to_string())
+                .hint("is `windlass serve` running there? `windlass context` shows what was saved"),
+            CallError::NotLeader { place, leader: Some(leader) } if !leader.is_empty() => {
+                Self::unreachable(format!("{place} does not lead; {leader} does"))
+                    .hint(format!("ask there: --to {leader}"))
+            }
+            CallError::NotLeader { place, .. } => {
+                Self::unreachable(format!("{place} does not lead now: ask again in a moment"))
+            }
+            CallError::Refused(problem) => refused(&problem),
+        }
+    }
+}
+
+/// What a refusal means: most are about what was asked for, some about the controller.
+fn refused(problem: &Problem) -> CliError {
+    let detail = problem.detail.as_str();
+    match (problem.status, problem.code.as_str()) {
+        (_, "no_token") => CliError::usage("this controller asks for a token")
+            .hint("--token-file or WINDLASS_TOKEN_FILE names a file that has it"),
+        (_, "wrong_token") => CliError::usage("the controller does not take this token")
+            .hint("--token-file or WINDLASS_TOKEN_FILE names the file that it is read from"),
+        (_, "unknown") | (429 | 500.., _) => CliError::unreachable(detail),
+        (422, "bad_pipeline") => CliError::file(detail),
+        _ => CliError::usage(detail),
+    }
+}
+
+/// A text as one segment of a path, or one value of a query.
+pub(crate) fn segment(text: &str) -> String {
+    let written = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(written).collect()
+}
+
+/// A moment in an answer, if there is one.
+pub(crate) fn moment_of(value: &Value) -> Option<Time> {
+    value.as_str().and_then(Utc::parse).map(|Utc(at)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_its_place_in_a_path() {
+        assert_eq!(segment("test[linux,a b]"), "test%5Blinux%2Ca%20b%5D");
+        assert_eq!(segment("../x?y=1&z#"), "..%2Fx%3Fy%3D1%26z%23");
+        assert_eq!(segment("é"), "%C3%A9");
+    }
+
+    #[test]
+    fn a_refusal_is_somebodys_mistake_or_nobodys() {
+        let code = |status, code: &str| {
+            let (title, detail, problems) = ("refused".to_owned(), "no".to_owned(), Vec::new());
+            refused(&Problem { code: code.to_owned(), title, status, detail, problems }).exit_code()
+        };
+        assert_eq!(code(401, "no_token"), 2);
+        assert_eq!(code(401, "wrong_token"), 2);
+        assert_eq!(code(404, "no_such_run"), 2);
+        assert_eq!(code(409, "key_conflict"), 2);
+        assert_eq!(code(422, "bad_pipeline"), 3);
+        assert_eq!(code(422, "bad_params"), 2);
+        assert_eq!(code(429, "too_many_runs"), 5);
+        assert_eq!(code(500, "store_failed"), 5);
+        assert_eq!(code(404, "unknown"), 5);
+    }
+}

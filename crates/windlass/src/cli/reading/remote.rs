@@ -1,0 +1,210 @@
+//! A controller's runs, over its API.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_core::engine::{CancelLevel, Why};
+use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::summary::Summary;
+
+use super::controller::{Controller, moment_of, segment};
+use super::source::{Asked, Known, Listed, Page, Source};
+use crate::archive::RunQuery;
+use crate::cli::error::CliError;
+use crate::cli::output::Hints;
+use crate::journal::Position;
+use crate::link::http::{Ask, EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER};
+use crate::local::system_now;
+use crate::logs::{LogId, LogPart};
+
+/// How long a controller that does not answer is waited for: it may be restarting.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The longest that a controller waits before it answers that there is nothing.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Events that are asked for at once, and runs.
+const PAGE: usize = 4_096;
+const RUNS_PAGE: usize = 100;
+
+/// The runs of a cluster.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    controller: Controller,
+}
+
+/// Which events are asked for.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    after: Position,
+    wait: Duration,
+    most: usize,
+}
+
+/// A log in the list of a run's.
+#[derive(Debug, Deserialize)]
+struct LogEntry {
+    step: u32,
+    attempt: u16,
+    delivery: u16,
+    size: u64,
+}
+
+impl Remote {
+    /// The runs of the cluster that this controller is of.
+    pub(crate) const fn new(controller: Controller) -> Self {
+        Self { controller }
+    }
+
+    async fn runs(&self, query: &RunQuery) -> Result<Vec<Value>, CliError> {
+        let pipeline = query.pipeline.as_ref();
+        let pipeline = pipeline.map(|it| format!("&pipeline={}", segment(it))).unwrap_or_default();
+        let status = query.status.map(|status| format!("&status={status}")).unwrap_or_default();
+        let mut runs: Vec<Value> = Vec::new();
+        while runs.len() < query.most {
+            let most = (query.most - runs.len()).min(RUNS_PAGE);
+            let last = runs.last().and_then(|run| run["id"].as_str());
+            let before = last.map(|run| format!("&before={}", segment(run))).unwrap_or_default();
+            let path = format!("/runs?limit={most}{pipeline}{status}{before}");
+            let page: Vec<Value> = self.controller.get(&path).await?;
+            let is_last = page.len() < most;
+            runs.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        Ok(runs)
+    }
+
+    async fn events(&self, run: RunId, behind: Behind) -> Result<Page, CliError> {
+        let Behind { after, wait, most } = behind;
+        let wait = wait.min(WAIT_MAX);
+        let (after, ms) = (after.0, wait.as_millis());
+        let path = format!("/runs/{run}/events?after={after}&wait_ms={ms}&limit={most}");
+        let headers = [("accept", EVENTS_TYPE)];
+        let ask = Ask::get(self.controller.place(), &path).with(&headers);
+        let answered = self.controller.call(ask, wait).await?;
+        let page = EventsPage::decode(&answered.body);
+        let read = page.and_then(|page| Ok((page.unpack()?, page.workers)));
+        let (events, workers) = read.map_err(|error| self.controller.nonsense(&error))?;
+        let upto = events.last().map_or(Position(after), |(position, _)| *position);
+        let workers = workers.into_iter().map(|(id, name)| (WorkerId(id), name)).collect();
+        Ok(Page { workers, events, upto })
+    }
+
+    /// A run as it was when it was submitted.
+    pub(crate) async fn begun(&self, run: RunId) -> Result<Known, CliError> {
+        let first = Behind { after: Position(0), wait: Duration::ZERO, most: 1 };
+        let page = self.events(run, first).await?;
+        let event = page.events.first().map(|(_, event)| event);
+        let summary = event.and_then(|it| Summary::from_submitted(it.at, &it.event));
+        let nobody = || self.controller.nonsense("a run that nobody submitted");
+        Ok(Known { summary: summary.ok_or_else(nobody)?, position: page.upto, interrupted: false })
+    }
+
+    async fn known(&self, run: RunId) -> Result<Known, CliError> {
+        let Known { mut summary, mut position, interrupted } = self.begun(run).await?;
+        loop {
+            let next = Behind { after: position, wait: Duration::ZERO, most: PAGE };
+            let page = self.events(run, next).await?;
+            page.tell(&mut summary);
+            position = page.upto;
+            if page.events.len() < PAGE {
+                return Ok(Known { summary, position, interrupted });
+            }
+        }
+    }
+
+    async fn log(&self, log: LogId, from: u64, wait: Duration) -> Result<LogPart, CliError> {
+        let wait = wait.min(WAIT_MAX);
+        let LogId { run, step, attempt, delivery } = log;
+        let (step, ms) = (step.0, wait.as_millis());
+        let path = format!("/runs/{run}/logs/{step}/{attempt}/{delivery}?from={from}&wait_ms={ms}");
+        let ask = Ask::get(self.controller.place(), &path);
+        let answered = self.controller.call(ask, wait).await?;
+        let bytes = answered.body.to_vec();
+        let size = answered.headers.get(LOG_SIZE_HEADER).and_then(|size| size.to_str().ok());
+        let size = size.and_then(|size| size.parse().ok());
+        let size = size.unwrap_or(from + bytes.len() as u64);
+        Ok(LogPart { from: from.min(size), bytes, size })
+    }
+}
+
+fn listed(mut json: Value) -> Listed {
+    json["interrupted"] = false.into();
+    let now = system_now();
+    let began = moment_of(&json["created_at"]).unwrap_or(now);
+    let took = moment_of(&json["ended_at"]).unwrap_or(now).since(began);
+    Listed { json, took, interrupted: false }
+}
+
+impl Source for Remote {
+    fn runs(&self, query: RunQuery, _: bool) -> Asked<'_, Vec<Listed>> {
+        Box::pin(async move {
+            let runs = Self::runs(self, &query).await?;
+            Ok(runs.into_iter().map(listed).collect())
+        })
+    }
+
+    fn find<'a>(&'a self, text: &'a str) -> Asked<'a, RunId> {
+        Box::pin(async move {
+            let run: Value = self.controller.get(&format!("/runs/{}", segment(text))).await?;
+            let id = run["id"].as_str().and_then(RunId::parse);
+            id.ok_or_else(|| self.controller.nonsense("a run without an id"))
+        })
+    }
+
+    fn known(&self, run: RunId) -> Asked<'_, Known> {
+        Box::pin(Self::known(self, run))
+    }
+
+    fn more(&self, run: RunId, after: Position, wait: Duration) -> Asked<'_, Page> {
+        Box::pin(self.events(run, Behind { after, wait, most: PAGE }))
+    }
+
+    fn logs(&self, run: RunId) -> Asked<'_, Vec<(LogId, u64)>> {
+        Box::pin(async move {
+            let logs: Vec<LogEntry> = self.controller.get(&format!("/runs/{run}/logs")).await?;
+            let id = |entry: LogEntry| {
+                let LogEntry { step, attempt, delivery, size } = entry;
+                (LogId { run, step: StepIx(step), attempt, delivery }, size)
+            };
+            Ok(logs.into_iter().map(id).collect())
+        })
+    }
+
+    fn log(&self, log: LogId, from: u64, wait: Duration) -> Asked<'_, LogPart> {
+        Box::pin(Self::log(self, log, from, wait))
+    }
+
+    fn why(&self, run: RunId, step: StepIx) -> Asked<'_, Option<Why>> {
+        Box::pin(async move {
+            let path = format!("/runs/{run}/steps/{}/why", step.0);
+            self.controller.get(&path).await.map(Some)
+        })
+    }
+
+    fn written(&self, _: Fence) -> Option<String> {
+        None
+    }
+
+    fn cancel(&self, run: RunId, level: CancelLevel) -> Asked<'_, ()> {
+        Box::pin(async move {
+            let level = match level {
+                CancelLevel::Stop => "stop",
+                CancelLevel::Kill => "kill",
+            };
+            let path = format!("/runs/{run}/cancel");
+            self.controller.post(&path, &json!({ "level": level })).await.map(drop)
+        })
+    }
+
+    fn hints(&self) -> &Hints {
+        self.controller.hints()
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+}

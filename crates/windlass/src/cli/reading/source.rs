@@ -1,0 +1,135 @@
+//! The seam between commands and the runs that they read: a store in a folder, or a controller.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use windlass_core::engine::{CancelLevel, Why};
+use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::summary::Summary;
+use windlass_core::time::{Span, Time};
+
+use crate::archive::RunQuery;
+use crate::cli::error::CliError;
+use crate::cli::output::Hints;
+use crate::journal::{Position, Recorded};
+use crate::local::system_now;
+use crate::logs::{LogId, LogPart};
+
+/// An answer on its way.
+pub(crate) type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, CliError>> + Send + 'a>>;
+
+/// What a run is known to have come to.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) summary: Summary,
+    /// What happened up to here is in it.
+    pub(crate) position: Position,
+    /// It is not over, and nobody works on it.
+    pub(crate) interrupted: bool,
+}
+
+/// What happened to a run next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page {
+    /// Workers whose names may be new.
+    pub(crate) workers: Vec<(WorkerId, String)>,
+    /// Events of the run, and those of the cluster where they are known, in order.
+    pub(crate) events: Vec<(Position, Recorded)>,
+    /// Up to here.
+    pub(crate) upto: Position,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    /// The run as an object: `id`, `pipeline`, `status`, `steps`, `created_at`, `ended_at`, …
+    pub(crate) json: serde_json::Value,
+    /// How long it took, or has taken so far.
+    pub(crate) took: Span,
+    /// It is not over, and nobody works on it.
+    pub(crate) interrupted: bool,
+}
+
+/// Whatever commands ask about runs.
+pub(crate) trait Source: Send + Sync + fmt::Debug {
+    /// Runs that fit, the newest first, as many as are wanted; for machines with all that is known of each, as far as
+    /// that costs no more than one question for all of them.
+    fn runs(&self, query: RunQuery, machines: bool) -> Asked<'_, Vec<Listed>>;
+
+    /// The run that a person means: `latest`, an id, or the beginning of one.
+    fn find<'a>(&'a self, text: &'a str) -> Asked<'a, RunId>;
+
+    /// What became of a run so far.
+    fn known(&self, run: RunId) -> Asked<'_, Known>;
+
+    /// What happened to a run behind a position; waits for it, at most so long, and then there may be nothing. That
+    /// nobody works on a run that is not over is an error.
+    fn more(&self, run: RunId, after: Position, wait: Duration) -> Asked<'_, Page>;
+
+    /// The logs of a run, in order, with their sizes.
+    fn logs(&self, run: RunId) -> Asked<'_, Vec<(LogId, u64)>>;
+
+    /// Bytes of a log from a place on; waits for the first of them, at most so long, and then there may be none.
+    fn log(&self, log: LogId, from: u64, wait: Duration) -> Asked<'_, LogPart>;
+
+    /// Why a step stands where it stands, as the engine knows it; nothing where the run is not in an engine any more.
+    fn why(&self, run: RunId, step: StepIx) -> Asked<'_, Option<Why>>;
+
+    /// What a step wrote for people under a lease, where that can be read.
+    fn written(&self, fence: Fence) -> Option<String>;
+
+    /// Tells a run to end.
+    fn cancel(&self, run: RunId, level: CancelLevel) -> Asked<'_, ()>;
+
+    /// Commands about its runs.
+    fn hints(&self) -> &Hints;
+
+    /// How long one waits for it to come back when it does not answer.
+    fn patience(&self) -> Duration;
+}
+
+impl Known {
+    /// The moment at which it stands so: nothing has happened to a run that was interrupted since.
+    pub(crate) fn now(&self) -> Time {
+        if self.interrupted { self.summary.heard_at() } else { system_now() }
+    }
+
+    /// The run as an object, which says whether nobody works on it though it is not over.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        run_json(&self.summary, self.now(), self.interrupted)
+    }
+}
+
+/// A run as an object, which says whether nobody works on it though it is not over.
+pub(super) fn run_json(summary: &Summary, now: Time, interrupted: bool) -> serde_json::Value {
+    let mut run = summary.to_json(now);
+    run["interrupted"] = interrupted.into();
+    run
+}
+
+impl Page {
+    /// Adds what happened to what is known.
+    pub(crate) fn tell(&self, summary: &mut Summary) {
+        for (worker, name) in &self.workers {
+            summary.know_worker(*worker, name, None);
+        }
+        for (_, recorded) in &self.events {
+            summary.learn(recorded.at, &recorded.event);
+        }
+    }
+}
+
+/// The last bytes of a log, about so many; nothing if they cannot be read.
+pub(crate) async fn tail(source: &dyn Source, log: LogId, bytes: usize) -> Vec<u8> {
+    let Ok(mut part) = source.log(log, 0, Duration::ZERO).await else { return Vec::new() };
+    let size = part.size;
+    let end = |part: &LogPart| part.from + part.bytes.len() as u64;
+    if end(&part) < size {
+        let from = size.saturating_sub(bytes as u64);
+        let Ok(last) = source.log(log, from, Duration::ZERO).await else { return Vec::new() };
+        part = last;
+    }
+    part.bytes.split_off(part.bytes.len().saturating_sub(bytes))
+}

@@ -1,0 +1,270 @@
+//! Shows a run that others do until it has ended, or until whoever watches has seen enough.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::block_in_place;
+use tokio::time::sleep;
+use windlass_core::engine::{Event, Next, Why};
+use windlass_core::id::StepIx;
+use windlass_core::outcome::StepStatus;
+use windlass_core::time::Span;
+
+use super::ears::{Ears, Heard};
+use super::feed::{Told, feed};
+use crate::cli::error::CliError;
+use crate::cli::exit;
+use crate::cli::output::{self, Look, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
+use crate::cli::reading::{Known, Page, Source, tail};
+use crate::cli::running::{Finish, Interrupts, Wish};
+use crate::cli::written::written;
+use crate::journal::Recorded;
+use crate::local::system_now;
+use crate::logs::LogId;
+
+/// Steps whose reasons are asked for when somebody wants to see what runs.
+const ASKED_MAX: usize = 20;
+
+/// A run, and who watches it.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    /// Where it is.
+    pub(crate) source: Arc<dyn Source>,
+    /// What is known of it.
+    pub(crate) known: Known,
+    /// How text looks.
+    pub(crate) look: Look,
+    /// What goes to standard output.
+    pub(crate) prints: Prints,
+    /// The steps that were named.
+    pub(crate) named: Vec<String>,
+}
+
+/// What goes to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prints {
+    /// What steps print.
+    Output,
+    /// Events as JSON, one a line.
+    Events,
+    /// The run as JSON, one a line, whenever a step has ended.
+    Run,
+}
+
+/// What happened.
+enum News {
+    Told(Told),
+    Heard(Heard),
+    Wish(Wish),
+    Time,
+}
+
+/// The loop's own things.
+struct Watch {
+    attached: Attached,
+    screen: Screen,
+    terminal: Terminal,
+    ears: Ears,
+    mode: OutputMode,
+    /// How many steps had ended, and whether all had, when the run was last printed.
+    printed: Option<(u32, bool)>,
+}
+
+impl Attached {
+    /// Shows the run, and what it came to. Returns the exit code: the run's, or that of somebody who left.
+    pub(crate) async fn watch(self) -> Result<u8, CliError> {
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+        let (run, from) = (self.known.summary.run(), self.known.position);
+        let there = self.source.logs(run).await?;
+        let feed = feed(Arc::clone(&self.source), run, from);
+        let watch = Watch::new(self, &there);
+        if watch.attached.look.manner == Manner::Live {
+            interrupts
+                .listen_to_keys()
+                .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
+        }
+        watch.run(feed, interrupts).await
+    }
+}
+
+impl Watch {
+    fn new(attached: Attached, there: &[(LogId, u64)]) -> Self {
+        let summary = attached.known.summary.clone();
+        // How many run at a time is up to workers that come and go.
+        let slots = summary.plan().step_count();
+        let look = attached.look;
+        let mode = OutputMode::default_for(&look, slots);
+        let mode = if attached.prints == Prints::Output { mode } else { OutputMode::None };
+        let mut ears = Ears::new(Arc::clone(&attached.source), there);
+        let options = ScreenOptions { look, mode, slots };
+        let mut screen = Screen::new(summary, options);
+        let terminal = Terminal::new(look.manner);
+        let began =
+            screen.summary().held().next().is_some() || screen.summary().tally().ended() > 0;
+        if began && !screen.summary().status().is_terminal() {
+            let lines = moment(screen.look(), screen.summary(), system_now(), &[]);
+            screen.insert(&lines.join("\n"));
+        }
+        ears.listen(running(&screen, mode));
+        Self { attached, screen, terminal, ears, mode, printed: None }
+    }
+
+    async fn run(
+        mut self,
+        mut feed: mpsc::Receiver<Told>,
+        mut interrupts: Interrupts,
+    ) -> Result<u8, CliError> {
+        self.print_run();
+        while !self.screen.summary().status().is_terminal() {
+            let wait = self.draw();
+            let news = tokio::select! {
+                biased;
+                wish = interrupts.next() => News::Wish(wish),
+                Some(told) = feed.recv() => News::Told(told),
+                heard = self.ears.next() => News::Heard(heard),
+                () = sleep(Duration::from_millis(wait.as_millis())) => News::Time,
+            };
+            match news {
+                News::Told(Told::Page(page)) => self.learn(page).await?,
+                News::Told(Told::Away) => {
+                    self.screen.insert("the controller does not answer: waiting for it");
+                }
+                News::Told(Told::Back) => self.screen.insert("the controller is back"),
+                News::Told(Told::Failed(error)) => return Err(error),
+                News::Heard(heard) => self.hear(&heard),
+                News::Wish(Wish::End) => return Ok(self.detach()),
+                News::Wish(Wish::Show) => self.show().await,
+                News::Wish(Wish::Resumed) => self.terminal.resumed(),
+                News::Time => {}
+            }
+        }
+        Ok(self.finish())
+    }
+
+    /// Takes in what happened. What a step printed comes before what became of it.
+    async fn learn(&mut self, page: Page) -> Result<(), CliError> {
+        for (worker, name) in &page.workers {
+            self.screen.know_worker(*worker, name);
+        }
+        for (position, recorded) in &page.events {
+            if let Event::Ended { step, next, .. } = &recorded.event {
+                self.hear_the_rest(*step, *next).await?;
+            }
+            let Recorded { at, event } = recorded;
+            if self.attached.prints == Prints::Events && event.run().is_some() {
+                output::data(&event.to_json(position.0, *at).to_string());
+            }
+            self.screen.learn(*at, event);
+        }
+        self.ears.listen(running(&self.screen, self.mode));
+        self.print_run();
+        Ok(())
+    }
+
+    /// Prints the run, if that is wanted and another step of it has ended.
+    fn print_run(&mut self) {
+        let summary = self.screen.summary();
+        let ended = (summary.tally().ended(), summary.status().is_terminal());
+        if self.attached.prints == Prints::Run && self.printed != Some(ended) {
+            output::data(&summary.to_json(system_now()).to_string());
+            self.printed = Some(ended);
+        }
+    }
+
+    async fn hear_the_rest(&mut self, step: StepIx, next: Next) -> Result<(), CliError> {
+        let Some(log) = newest(&self.screen, step) else { return Ok(()) };
+        let failed = matches!(next, Next::Done(StepStatus::Failed | StepStatus::TimedOut));
+        let wanted = match self.mode {
+            OutputMode::Stream | OutputMode::Group => true,
+            OutputMode::Failures => failed && self.screen.summary().options().keep_going,
+            OutputMode::None => false,
+        };
+        if !wanted {
+            self.ears.forget(log);
+            return Ok(());
+        }
+        while let Some(heard) = self.ears.rest(log).await? {
+            self.hear(&heard);
+            self.draw();
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, heard: &Heard) {
+        self.screen.hear(system_now(), heard.log, &heard.bytes);
+    }
+
+    fn draw(&mut self) -> Span {
+        // A reader that has closed standard output has seen enough of it; the rest is talk.
+        self.terminal.draw(&mut self.screen, system_now()).unwrap_or(Span::secs(1))
+    }
+
+    /// What runs now, and why the rest waits, as far as the engine can be asked.
+    async fn show(&mut self) {
+        let summary = self.screen.summary();
+        let waits = |status| matches!(status, StepStatus::Waiting | StepStatus::Ready);
+        let waiting = summary.steps().filter(|step| waits(step.status())).map(|step| step.ix());
+        let mut reasons: Vec<(StepIx, Why)> = Vec::new();
+        for step in waiting.take(ASKED_MAX).collect::<Vec<StepIx>>() {
+            let why = self.attached.source.why(summary.run(), step).await;
+            reasons.extend(why.ok().flatten().map(|why| (step, why)));
+        }
+        let lines = moment(self.screen.look(), summary, system_now(), &reasons);
+        self.screen.insert(&lines.join("\n"));
+    }
+
+    /// The run goes on without whoever watched it.
+    fn detach(mut self) -> u8 {
+        self.close();
+        let (run, hints) = (self.screen.summary().run(), self.attached.source.hints());
+        if let (Some(watch), Some(cancel)) = (hints.watch(run), hints.cancel(run)) {
+            output::talk(&format!("the run goes on; `{watch}` comes back, `{cancel}` ends it"));
+        }
+        exit::INTERRUPTED
+    }
+
+    fn finish(mut self) -> u8 {
+        self.close();
+        let Self { attached, screen, .. } = self;
+        let finish = Finish {
+            summary: screen.summary(),
+            look: attached.look,
+            named: &attached.named,
+            hints: attached.source.hints(),
+            written: &|| written(|fence| attached.source.written(fence), screen.summary()),
+            junit: None,
+            interrupted: false,
+        };
+        let source = &*attached.source;
+        finish.tell(&mut |log: LogId, bytes: usize| {
+            block_in_place(|| Handle::current().block_on(tail(source, log, bytes)))
+        })
+    }
+
+    /// Shows what is still held back, and gives the terminal back.
+    fn close(&mut self) {
+        self.screen.close(system_now());
+        drop(self.terminal.draw_now(&mut self.screen, system_now()));
+        self.terminal.close();
+    }
+}
+
+/// The logs of steps that run.
+fn running(screen: &Screen, mode: OutputMode) -> Vec<LogId> {
+    if mode == OutputMode::None {
+        return Vec::new();
+    }
+    let started = screen.summary().held().filter(|step| step.status() == StepStatus::Running);
+    started.filter_map(|step| newest(screen, step.ix())).collect()
+}
+
+/// The log of a step's latest hand-out.
+fn newest(screen: &Screen, step: StepIx) -> Option<LogId> {
+    let summary = screen.summary();
+    let last = summary.step(step)?.last_try()?;
+    let (attempt, delivery) = (last.attempt, last.delivery);
+    Some(LogId { run: summary.run(), step, attempt, delivery })
+}

@@ -1,0 +1,7 @@
+//! The command line against a controller as it is used: real processes on free ports, a folder of their own each.
+
+mod arrange;
+mod looking;
+mod places;
+mod submitting;
+mod watching;

@@ -1,0 +1,125 @@
+//! `windlass submit`: checked here, run there.
+
+use serde_json::Value;
+
+use super::arrange::Cluster;
+use crate::run::arrange::Place;
+
+const CHAIN: &str = r#"
+name: chain
+params:
+  word: { default: plain }
+steps:
+  a: { tags: [quick], run: "echo a ${{ params.word }} >> trace" }
+  b: { needs: a, run: "echo b >> trace" }
+  c: { needs: b, run: "echo c >> trace" }
+"#;
+
+#[test]
+fn a_submission_prints_its_id_and_says_where_to_look() {
+    let cluster = Cluster::with(CHAIN);
+    let ended = cluster.run("submit -p word=given");
+    let run = ended.out.trim().to_owned();
+    assert_eq!(ended.code, Some(0));
+    let (url, watch) = (&cluster.url, format!("windlass watch {run} --to {}", cluster.url));
+    assert_eq!(ended.err, format!("submitted to {url}; `{watch}` shows it\n"));
+    assert_eq!(cluster.end_of(&run), "succeeded");
+    assert_eq!(cluster.place.lines("trace"), ["a given", "b", "c"]);
+}
+
+#[test]
+fn a_part_of_a_pipeline_is_submitted_alone() {
+    for (line, trace) in [
+        ("submit b", vec!["a plain", "b"]),
+        ("submit --only b", vec!["b"]),
+        ("submit --from b", vec!["b", "c"]),
+        ("submit --tag quick", vec!["a plain"]),
+    ] {
+        let cluster = Cluster::with(CHAIN);
+        assert_eq!(cluster.run(&format!("{line} --wait")).code, Some(0), "{line}");
+        assert_eq!(cluster.place.lines("trace"), trace, "{line}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_as_a_run_here_would_and_not_sent() {
+    let cluster = Cluster::with(CHAIN);
+    cluster.place.file("wrong.yml", "name: wrong\nsteps:\n  a: { run: 'true', neds: b }\n");
+    for line in ["wrong.yml", "-p wrod=x", "nothing", "missing.yml"] {
+        let (here, there) =
+            (cluster.place.run(&format!("run {line}")), cluster.run(&format!("submit {line}")));
+        assert_eq!((there.code, &*there.err), (here.code, &*here.err), "{line}");
+        assert!([Some(2), Some(3)].contains(&there.code), "{there:?}");
+    }
+    assert_eq!(cluster.data("runs --json"), "");
+}
+
+#[test]
+fn a_key_stands_for_one_run() {
+    let cluster = Cluster::with(CHAIN);
+    let first = cluster.run("submit --idempotency-key nightly");
+    let again = cluster.run("submit --idempotency-key nightly");
+    assert_eq!((&again.out, again.code), (&first.out, Some(0)));
+    assert!(again.err.contains("submitted before, under the same key"), "{again:?}");
+    let other = cluster.run("submit --idempotency-key nightly -p word=other");
+    assert_eq!((other.code, &*other.out), (Some(2), ""));
+    assert!(
+        other.err.contains("another body") && other.err.contains(first.out.trim()),
+        "{other:?}"
+    );
+    assert_eq!(cluster.data("runs --json").lines().count(), 1);
+    let watched = cluster.run("submit --idempotency-key nightly --wait");
+    assert_eq!((watched.code, watched.out), (Some(0), first.out));
+}
+
+#[test]
+fn who_waits_gets_the_exit_code_that_a_run_here_has() {
+    let cluster = Cluster::with("name: bad\nsteps:\n  a: { run: 'echo oops; exit 3' }\n");
+    let ended = cluster.run("submit --wait");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("✗ a") && ended.err.contains("bad failed in"), "{}", ended.err);
+    assert!(ended.out.ends_with("\noops\n"), "{}", ended.out);
+    let log = format!("--to {}", cluster.url);
+    assert!(ended.err.contains(&log), "the hint can be pasted: {}", ended.err);
+}
+
+#[test]
+fn who_waits_for_machines_gets_events() {
+    let cluster = Cluster::with(CHAIN);
+    let printed = cluster.data("submit --wait --json");
+    let read = |line: &str| serde_json::from_str::<Value>(line).expect("it is JSON");
+    let mut lines = printed.lines().map(read);
+    let submitted = lines.next().expect("the submission comes first");
+    assert_eq!(
+        (&submitted["known"], &submitted["warnings"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
+    let events: Vec<Value> = lines.collect();
+    assert!(events.iter().all(|event| event["run"] == submitted["id"]), "{printed}");
+    assert_eq!(events[events.len() - 1]["type"], "run_ended");
+    let ended = events.iter().filter(|event| event["type"] == "ended").count();
+    assert_eq!(ended, 3, "{printed}");
+}
+
+#[test]
+fn that_nobody_can_run_a_step_is_said_at_once() {
+    let cluster =
+        Cluster::with("name: far\nsteps:\n  a: { requires: [warp-drive], run: 'true' }\n");
+    let ended = cluster.run("submit");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("warning:") && ended.err.contains("warp-drive"), "{}", ended.err);
+    let run = ended.out.trim();
+    let why = cluster.data(&format!("why {run} a"));
+    assert!(why.contains("it waits for a worker with warp-drive"), "{why}");
+}
+
+#[test]
+fn without_a_controller_there_is_nobody_to_submit_to() {
+    let place = Place::with(CHAIN);
+    let ended = place.run("submit");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("no controller is named"), "{}", ended.err);
+    let ended = place.run("submit --to http://127.0.0.1:1");
+    assert_eq!(ended.code, Some(5));
+    assert!(ended.err.contains("http://127.0.0.1:1 cannot be reached"), "{}", ended.err);
+}

@@ -1,0 +1,99 @@
+//! `windlass watch` at a controller: what happens is seen as it happens, and whoever leaves ends nothing.
+
+use rustix::process::Signal;
+
+use super::arrange::Cluster;
+use crate::run::arrange::until;
+
+const TALKS: &str = r#"
+name: talks
+steps:
+  talk: { run: "echo one; echo >> trace; until test -e go; do sleep 0.02; done; echo two" }
+"#;
+
+#[test]
+fn what_a_step_prints_is_seen_as_it_comes() {
+    let cluster = Cluster::with(TALKS);
+    let run = cluster.submit();
+    cluster.place.until_lines("trace", 1);
+    let watching = cluster.begin(&format!("watch {run}"));
+    until("the first line is seen", || watching.printed() == "one\n");
+    assert!(watching.said().contains("talks running: 0 of 1 ended"), "{}", watching.said());
+    cluster.place.file("go", "");
+    let ended = watching.ended();
+    assert_eq!((ended.code, &*ended.out), (Some(0), "one\ntwo\n"));
+    assert!(ended.err.contains("✓ talks succeeded in"), "{}", ended.err);
+}
+
+#[test]
+fn who_presses_ctrl_c_leaves_and_the_run_goes_on() {
+    let cluster = Cluster::with(TALKS);
+    let watching = cluster.begin("submit --wait");
+    cluster.place.until_lines("trace", 1);
+    until("it watches", || watching.printed().ends_with("\none\n"));
+    watching.signal(Signal::INT);
+    let ended = watching.ended();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let run = ended.out.lines().next().expect("the id was printed").to_owned();
+    let (watch, cancel) =
+        (format!("`windlass watch {run} --to"), format!("`windlass cancel {run} --to"));
+    assert!(ended.err.contains("the run goes on; "), "{}", ended.err);
+    assert!(ended.err.contains(&watch) && ended.err.contains(&cancel), "{}", ended.err);
+    assert_eq!(cluster.show(&run)["status"], "running");
+    cluster.place.file("go", "");
+    assert_eq!(cluster.end_of(&run), "succeeded");
+    let again = cluster.run(&format!("watch {run}"));
+    assert_eq!(again.code, Some(0), "who comes late sees the end");
+    assert!(again.err.contains("✓ talks succeeded in"), "{}", again.err);
+}
+
+const PAIR: &str = r#"
+name: pair
+steps:
+  first: { run: "echo >> trace; until test -e go; do sleep 0.02; done; echo said first" }
+  second: { needs: first, run: "echo said second" }
+"#;
+
+#[test]
+fn a_controller_that_is_killed_and_comes_back_is_waited_for() {
+    let mut cluster = Cluster::with(PAIR);
+    let run = cluster.submit();
+    cluster.place.until_lines("trace", 1);
+    let watching = cluster.begin(&format!("watch {run}"));
+    until("it watches", || watching.said().contains("pair running"));
+    cluster.kill();
+    until("it says so", || watching.said().contains("the controller does not answer"));
+    cluster.place.file("go", "");
+    cluster.restart();
+    let ended = watching.ended();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.err.matches("does not answer").count(), 1, "{}", ended.err);
+    assert!(ended.err.contains("the controller is back"), "{}", ended.err);
+    assert!(ended.err.contains("✓ pair succeeded"), "{}", ended.err);
+    assert!(ended.out.contains("said first") && ended.out.contains("said second"), "{}", ended.out);
+}
+
+#[test]
+fn all_steps_of_a_run_are_followed_to_its_end() {
+    let cluster = Cluster::with(PAIR);
+    let run = cluster.submit();
+    cluster.place.until_lines("trace", 1);
+    let following = cluster.begin(&format!("logs {run} -f"));
+    cluster.place.file("go", "");
+    let ended = following.ended();
+    assert_eq!((ended.code, &*ended.out), (Some(0), "said first\nsaid second\n"));
+    let watched = cluster.data(&format!("watch {run} --json"));
+    let shown: serde_json::Value = serde_json::from_str(&watched).expect("one object");
+    assert_eq!((&shown["id"], &shown["status"]), (&(*run).into(), &"succeeded".into()));
+}
+
+#[test]
+fn a_run_that_is_cancelled_ends_who_watches_it() {
+    let cluster = Cluster::with(TALKS);
+    let watching = cluster.begin("submit --wait");
+    cluster.place.until_lines("trace", 1);
+    assert_eq!(cluster.run("cancel latest --kill").code, Some(0));
+    let ended = watching.ended();
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+    assert!(ended.err.contains("cancelling: everything is killed"), "{}", ended.err);
+}
