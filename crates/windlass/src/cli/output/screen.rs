@@ -44,6 +44,8 @@ pub struct ScreenOptions {
     pub mode: OutputMode,
     /// Steps at a time.
     pub slots: u32,
+    /// Whether Ctrl-C ends the run, and not only the watching of it.
+    pub ctrl_c_ends: bool,
 }
 
 /// A run while it runs.
@@ -52,6 +54,7 @@ pub struct Screen {
     pub(super) look: Look,
     pub(super) mode: OutputMode,
     pub(super) slots: u32,
+    ctrl_c_ends: bool,
     pub(super) summary: Summary,
     pub(super) forecast: Forecast,
     pub(super) voices: Voices,
@@ -73,11 +76,12 @@ const PREFIX_MAX: usize = 24;
 impl Screen {
     /// Shows a run, of which the summary may know a part already.
     pub fn new(summary: Summary, options: ScreenOptions) -> Self {
-        let ScreenOptions { look, mode, slots } = options;
+        let ScreenOptions { look, mode, slots, ctrl_c_ends } = options;
         Self {
             look,
             mode,
             slots: slots.max(1),
+            ctrl_c_ends,
             forecast: Forecast::new(summary.plan(), &Durations::new()),
             voices: Voices::new(look.colour),
             columns: Columns::of(&look, summary.plan()),
@@ -128,7 +132,7 @@ impl Screen {
         } else if let Event::RunCancelled { level, reason, .. } = event {
             // Only who sits before it can press it.
             let live = self.look.manner == Manner::Live && *level == CancelLevel::Stop;
-            let again = if live { " (Ctrl-C kills it)" } else { "" };
+            let again = if live && self.ctrl_c_ends { " (Ctrl-C kills it)" } else { "" };
             self.talk(at, Ink::Warn, &format!("{}{again}", cancel_text(*level, *reason)));
         } else if self.summary.interruptions() > interruptions {
             self.talk(at, Ink::Warn, "the run was interrupted and goes on");

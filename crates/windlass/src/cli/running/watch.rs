@@ -177,7 +177,7 @@ impl Watch<'_> {
         let Order { look, slots, mode, json, .. } = self.order;
         let mode = mode.unwrap_or_else(|| OutputMode::default_for(look, *slots));
         let mode = if *json { OutputMode::None } else { mode };
-        ScreenOptions { look: *look, mode, slots: *slots }
+        ScreenOptions { look: *look, mode, slots: *slots, ctrl_c_ends: true }
     }
 
     async fn next(&mut self, events: &mut Events, wait: Span) -> News {

@@ -99,7 +99,7 @@ impl Watch {
         let mode = OutputMode::default_for(&look, slots);
         let mode = if attached.prints == Prints::Output { mode } else { OutputMode::None };
         let mut ears = Ears::new(Arc::clone(&attached.source), there);
-        let options = ScreenOptions { look, mode, slots };
+        let options = ScreenOptions { look, mode, slots, ctrl_c_ends: false };
         let mut screen = Screen::new(summary, options);
         let terminal = Terminal::new(look.manner);
         let began =

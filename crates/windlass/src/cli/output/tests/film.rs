@@ -125,7 +125,8 @@ impl Film {
         let earlier: Durations = [("bundle", 4), ("docs", 9), ("test[linux]", 6), ("deploy", 3)]
             .map(|(name, secs)| (name.into(), Span::secs(secs)))
             .into();
-        let mut screen = Screen::new(self.summary(), ScreenOptions { look, mode, slots: 4 });
+        let mut screen =
+            Screen::new(self.summary(), ScreenOptions { look, mode, slots: 4, ctrl_c_ends: true });
         screen.expect(&earlier);
         screen
     }

@@ -1,9 +1,10 @@
 //! A run while it runs.
 
+use windlass_core::engine::{CancelLevel, CancelReason, Event};
 use windlass_core::time::Span;
 
 use super::film::{START, film, look, text, visible};
-use crate::cli::output::{Colour, Look, Manner, OutputMode, Signs};
+use crate::cli::output::{Colour, Look, Manner, OutputMode, Screen, ScreenOptions, Signs};
 
 /// The lines up to a moment and the block below them.
 fn picture(look: Look, mode: OutputMode, ms: u64) -> String {
@@ -189,4 +190,19 @@ fn no_block_is_wider_than_its_terminal_or_taller_than_a_third() {
             assert!(block.len() <= (rows / 3).max(1) + 1, "{block:?} in {rows} rows");
         }
     }
+}
+
+#[test]
+fn only_who_would_end_the_run_is_told_that_ctrl_c_does() {
+    let (level, reason) = (CancelLevel::Stop, CancelReason::Asked);
+    let said = |ctrl_c_ends| {
+        let (look, mode) = (look(Manner::Live, 100), OutputMode::Failures);
+        let summary = film().summary();
+        let cancelled = Event::RunCancelled { run: summary.run(), level, reason };
+        let mut screen = Screen::new(summary, ScreenOptions { look, mode, slots: 4, ctrl_c_ends });
+        screen.learn(START, &cancelled);
+        visible(&text(&screen.take()))
+    };
+    assert_eq!(said(true).trim(), "cancelling: what runs is being stopped (Ctrl-C kills it)");
+    assert_eq!(said(false).trim(), "cancelling: what runs is being stopped");
 }
