@@ -276,11 +276,16 @@ async fn nothing_to_resume(
 impl From<StationError> for CliError {
     fn from(error: StationError) -> Self {
         match error {
-            StationError::Node(NodeError::Led { node, pid, .. }) => {
+            StationError::Node(NodeError::Led { node, pid, address }) => {
                 let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-                Self::unreachable(format!("another windlass runs here: {node}{pid}")).hint(
-                    "wait for its end, or `windlass cancel latest` and `windlass watch latest`",
-                )
+                let led = Self::unreachable(format!("another windlass runs here: {node}{pid}"));
+                match address {
+                    Some(address) => led
+                        .hint(format!("it is a controller: `windlass submit FILE --to {address}`")),
+                    None => led.hint(
+                        "wait for its end, or `windlass cancel latest` and `windlass watch latest`",
+                    ),
+                }
             }
             other => Self::unreachable(other.to_string()),
         }
