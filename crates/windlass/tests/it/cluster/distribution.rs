@@ -141,6 +141,31 @@ fn a_lock_holds_across_machines() {
 }
 
 #[test]
+fn a_worker_opens_no_port() {
+    let cluster = Cluster::start("--no-exec");
+    let one = cluster.worker("one", "");
+    let inodes: BTreeSet<String> = std::fs::read_dir(format!("/proc/{}/fd", one.pid()))
+        .expect("it is ours")
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+        .filter_map(|link| {
+            let link = link.to_string_lossy().into_owned();
+            link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).map(str::to_owned)
+        })
+        .collect();
+    assert!(!inodes.is_empty(), "it has connections");
+    for table in ["tcp", "tcp6", "udp", "udp6"] {
+        let text = std::fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        for line in text.lines().skip(1) {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            let listens = columns.get(3) == Some(&"0A") || table.starts_with("udp");
+            let its = columns.get(9).is_some_and(|inode| inodes.contains(*inode));
+            assert!(!(listens && its), "{line}");
+        }
+    }
+}
+
+#[test]
 fn a_retry_elsewhere_goes_to_somebody_else() {
     let cluster = Cluster::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::arrange::{Cluster, step};
-use crate::run::arrange::{is_alive, until};
+use crate::run::arrange::{Place, is_alive, until};
 
 #[test]
 fn a_cancelled_run_ends_on_every_worker() {
@@ -27,6 +27,22 @@ fn a_cancelled_run_ends_on_every_worker() {
     println!("cancel → remote process groups dead and the run over after {took:?}");
     assert_eq!(run["status"], "cancelled", "{run}");
     assert!(took <= Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_step_on_a_worker_can_cancel_its_run() {
+    let place = Place::with("").set("PROGRAM", env!("CARGO_BIN_EXE_windlass"));
+    let cluster = Cluster::start_in(place, "--no-exec");
+    let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
+    let url = format!("http://127.0.0.1:{}", cluster.port);
+    let run = cluster.ended(&cluster.submit(&format!(
+        "name: stop\nsteps:\n  long: {{ run: 'echo >> began; sleep 100' }}\n  ends:\n    \
+         run: 'until test -e began; do sleep 0.02; done; \"$PROGRAM\" cancel \"$WINDLASS_RUN\" --to {url}'\n",
+    )));
+    assert_eq!(
+        (&run["status"], &step(&run, "long")["status"]),
+        (&json!("cancelled"), &json!("cancelled"))
+    );
 }
 
 #[test]
@@ -107,7 +123,7 @@ fn a_controller_is_ended_in_good_order_and_goes_on_where_it_was() {
 
 #[test]
 fn a_controller_that_could_be_reached_from_elsewhere_wants_a_token() {
-    let place = crate::run::arrange::Place::with("");
+    let place = Place::with("");
     let refused = place.run("serve --listen 0.0.0.0:0");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("--token-file"), "{}", refused.err);
