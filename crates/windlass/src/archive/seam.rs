@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Value, json};
+use windlass_core::engine::Utc;
 use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
@@ -26,6 +28,20 @@ pub struct RunRecord {
     pub steps: u32,
     /// The workers that had leases of it, by name: the events of a run know them by number only.
     pub workers: Vec<(WorkerId, String)>,
+}
+
+impl RunRecord {
+    /// The run as everybody shows it, as far as its line goes.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "id": self.run.to_string(),
+            "pipeline": self.pipeline,
+            "status": self.status.to_string(),
+            "created_at": Utc(self.submitted_at).to_string(),
+            "ended_at": Utc(self.ended_at).to_string(),
+            "steps": self.steps,
+        })
+    }
 }
 
 /// A run that ended, with its whole history.

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
-use windlass_core::engine::{CancelLevel, Utc, Why};
+use windlass_core::engine::{CancelLevel, Why};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::summary::Summary;
 
@@ -210,17 +209,8 @@ fn open_run(summary: &Summary, led: bool) -> Listed {
 }
 
 fn sealed_run(record: &RunRecord, summary: Option<&Summary>) -> Listed {
-    let in_short = || {
-        json!({
-            "id": record.run.to_string(),
-            "pipeline": record.pipeline,
-            "status": record.status.to_string(),
-            "created_at": Utc(record.submitted_at).to_string(),
-            "ended_at": Utc(record.ended_at).to_string(),
-            "steps": record.steps,
-        })
-    };
-    let json = summary.map_or_else(in_short, |summary| run_json(summary, system_now(), false));
+    let json =
+        summary.map_or_else(|| record.to_json(), |summary| run_json(summary, system_now(), false));
     let took = record.ended_at.since(record.submitted_at);
     Listed { json, took, interrupted: false }
 }

@@ -50,7 +50,7 @@ pub(in crate::controller::api) async fn list(
     let known: Vec<RunId> = open.iter().map(|(run, _)| *run).collect();
     // One that ended a moment ago may be in both.
     let sealed = sealed.into_iter().filter(|record| !known.contains(&record.run));
-    let sealed = sealed.map(|record| (record.run, sealed_json(&record)));
+    let sealed = sealed.map(|record| (record.run, record.to_json()));
     let mut runs: Vec<(RunId, Value)> = open.into_iter().chain(sealed).collect();
     runs.sort_unstable_by_key(|(run, _)| Reverse(*run));
     runs.truncate(query.most);
@@ -114,17 +114,6 @@ async fn sealed_runs(api: &Api, query: &RunQuery) -> Result<Vec<RunRecord>, Refu
         return Ok(Vec::new());
     }
     Ok(api.kept.archive.runs(query.clone()).await?)
-}
-
-fn sealed_json(record: &RunRecord) -> Value {
-    json!({
-        "id": record.run.to_string(),
-        "pipeline": record.pipeline,
-        "status": record.status.to_string(),
-        "created_at": Utc(record.submitted_at).to_string(),
-        "ended_at": Utc(record.ended_at).to_string(),
-        "steps": record.steps,
-    })
 }
 
 impl From<Status> for RunStatus {
