@@ -7,6 +7,11 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 const FILE: &str = "cluster";
 
+/// Whether the stores in a folder are those of a cluster: a controller has led them.
+pub fn is_of_cluster(folder: &Path) -> bool {
+    folder.join(FILE).exists()
+}
+
 /// The id of the cluster whose stores are in a folder, made by chance the first time that it is asked for. A copy of the
 /// store is the same cluster.
 pub fn cluster_id(folder: &Path) -> io::Result<String> {

@@ -18,7 +18,7 @@ mod stores;
 mod tee;
 
 pub use clock::system_now;
-pub use cluster::cluster_id;
+pub use cluster::{cluster_id, is_of_cluster};
 pub use records::Records;
 #[cfg(all(unix, feature = "http"))]
 pub use socket::{Socket, SocketError, cancel, is_led};

@@ -19,7 +19,8 @@ use crate::cli::output::{self, Ink};
 use crate::controller::api::About;
 use crate::controller::{NodeError, View};
 use crate::local::{
-    Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, system_now,
+    Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, is_of_cluster,
+    system_now,
 };
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
@@ -195,6 +196,7 @@ async fn abandon(order: &Order, station: &Station, resumed: Option<RunId>) -> Re
         let open = view.engine.runs().filter(|run| !run.status.is_terminal());
         open.map(|run| run.id).collect()
     });
+    spare_the_clusters(order, &open)?;
     for run in open {
         kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
             CliError::unreachable(format!("steps of the interrupted run {run} still run: {error}"))
@@ -210,6 +212,20 @@ async fn abandon(order: &Order, station: &Station, resumed: Option<RunId>) -> Re
         asked.map_err(|_| CliError::unreachable("the leader has ended"))?;
     }
     Ok(())
+}
+
+/// Runs of a cluster whose controller is not there now are not this command's to end, nor to go on with.
+fn spare_the_clusters(order: &Order, open: &[RunId]) -> Result<(), CliError> {
+    let theirs = order.store.as_deref().is_some_and(is_of_cluster);
+    if !theirs || open.is_empty() {
+        return Ok(());
+    }
+    let what = match open.len() {
+        1 => "a run of a cluster is kept here and not over".to_owned(),
+        several => format!("{several} runs of a cluster are kept here and not over"),
+    };
+    Err(CliError::usage(what)
+        .hint("`windlass serve` goes on with it; `--store FOLDER` runs this elsewhere"))
 }
 
 fn know(summary: &mut Summary, station: &Station) {

@@ -121,6 +121,25 @@ fn a_controller_is_ended_in_good_order_and_goes_on_where_it_was() {
     assert_eq!(cluster.place.lines("began").len(), 1);
 }
 
+/// `windlass run` would cancel what it finds unfinished, or do it here.
+#[test]
+fn a_run_of_a_cluster_is_not_touched_by_windlass_run_in_its_folder() {
+    let mut cluster = Cluster::start("--no-exec");
+    cluster.place.file("windlass.yml", "steps: { here: { run: 'true' } }\n");
+    let led = cluster.place.run("run");
+    assert_eq!(led.code, Some(5), "{led:?}");
+    assert!(led.err.contains("windlass submit FILE --to http://127.0.0.1"), "{}", led.err);
+    let run = cluster.submit("name: theirs\nsteps: { s: { run: 'true' } }\n");
+    cluster.kill();
+    let refused = cluster.place.run("run");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("windlass serve"), "{}", refused.err);
+    assert_eq!(cluster.place.run("run --store elsewhere").code, Some(0));
+    cluster.restart();
+    let _one = cluster.worker("one", "");
+    assert_eq!(cluster.ended(&run)["status"], "succeeded");
+}
+
 #[test]
 fn a_controller_that_could_be_reached_from_elsewhere_wants_a_token() {
     let place = Place::with("");
