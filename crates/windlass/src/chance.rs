@@ -9,3 +9,9 @@ use windlass_core::time::Time;
 pub(crate) fn new_run(now: Time) -> RunId {
     RunId::new(now.as_millis(), RandomState::new().hash_one(std::process::id()))
 }
+
+/// A word that nobody else has made.
+pub(crate) fn word() -> String {
+    let chance = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", chance(), chance())
+}

@@ -11,6 +11,7 @@ use windlass_core::problem::Severity;
 use windlass_core::time::Span;
 
 use super::run::read_duration;
+use crate::chance;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::load::Loaded;
@@ -110,11 +111,14 @@ impl Args {
     }
 
     async fn send(&self, controller: &Controller, body: &Value) -> Result<Submitted, CliError> {
+        // A request whose answer was lost is made again: without a key it would be a second run.
+        let once = format!("once-{}", chance::word());
         let key = self.idempotency_key.as_deref();
-        let headers: Vec<(&str, &str)> = key.map(|key| (KEY_HEADER, key)).into_iter().collect();
+        let headers = [(KEY_HEADER, key.unwrap_or(&once))];
         let ask = Ask::post(controller.place(), "/runs", body).with(&headers);
         let answered = controller.call(ask, PLANS_WITHIN).await?;
-        controller.read(&answered)
+        let submitted: Submitted = controller.read(&answered)?;
+        Ok(Submitted { known: submitted.known && key.is_some(), ..submitted })
     }
 
     /// The id is data, the rest is talk.
