@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{Home, Register};
@@ -15,9 +15,9 @@ use super::serve::no_signals;
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::link::http::{
-    Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, Tcp,
+    Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, Tcp, say_goodbye,
 };
-use crate::link::{LinkError, Will, WorkerSecret};
+use crate::link::{Link, LinkError, Will, WorkerSecret};
 use crate::local::system_now;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::Builtin;
@@ -83,6 +83,8 @@ struct Joined {
     worker: Worker,
     shipping: Shipping,
     guard: Guard,
+    link: Arc<HttpLink>,
+    membership: Arc<Membership>,
     /// Held as long as the worker lives: nobody else may live there.
     _state: State,
 }
@@ -93,7 +95,7 @@ impl Joined {
         // Before anything else: what an earlier life left may hold locks.
         state.kill_strays().await?;
         // Who this worker is is told to its own cluster only.
-        let cluster = find(&link(order, None)).await?;
+        let cluster = find_within(order, &link(order, None)).await?;
         let membership = Arc::new(state.enter(&cluster.id)?);
         let link = Arc::new(link(order, Some(membership.secret().clone())));
         let (name, at) = (&order.name, link.place());
@@ -111,10 +113,10 @@ impl Joined {
             leases_expire: true,
             clock: Clock::of_machine(),
             leader_grace: order.leader_grace,
-            memory: Some(membership),
-            link,
+            memory: Some(Arc::clone(&membership)),
+            link: Arc::clone(&link) as Arc<dyn Link>,
         };
-        Ok(Self { worker, shipping, guard, _state: state })
+        Ok(Self { worker, shipping, guard, link, membership, _state: state })
     }
 
     async fn work(self, ends: Ends) -> Result<u8, CliError> {
@@ -125,6 +127,11 @@ impl Joined {
         self.guard.end().await;
         shutdown.shut_down();
         drop(shipping.await);
+        // Outcomes without a verdict are for its next life to tell: until then, or for a TTL, it counts as alive.
+        if done.is_ok() && self.membership.outcomes().is_empty() {
+            let (worker, life) = (self.membership.worker_id(), self.membership.incarnation());
+            say_goodbye(&self.link, worker, life).await;
+        }
         done.map(|()| 0).map_err(|error| CliError::unreachable(error.to_string()))
     }
 }
@@ -155,6 +162,16 @@ fn will(order: &Work, membership: &Membership, incarnation: Incarnation) -> Will
         worker: membership.worker_id(),
         incarnation,
     }
+}
+
+/// Asks which cluster it is, for as long as it was to go on without a controller.
+async fn find_within(order: &Work, link: &HttpLink) -> Result<Cluster, CliError> {
+    let Some(grace) = order.leader_grace else { return find(link).await };
+    timeout(grace, find(link)).await.unwrap_or_else(|_| {
+        let waited = grace.as_secs();
+        let what = format!("no controller has answered at {} for {waited} s", link.place());
+        Err(CliError::unreachable(what).hint("is `windlass serve` running there?"))
+    })
 }
 
 /// Asks which cluster it is, until somebody answers.

@@ -1,11 +1,13 @@
 //! `GET /workers`, `POST /workers/{id}/drain`, `GET /locks`, `GET /queue`
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use windlass_core::engine::{
     Answer, ClassReport, LockHolder, LockReport, Request, Utc, WorkerReport, WorkerStatus,
 };
@@ -15,18 +17,30 @@ use super::input::Path;
 use super::refused::Refused;
 use super::router::Api;
 
+/// How long the leader may take to say who is silent.
+const SILENT_WITHIN: Duration = Duration::from_secs(1);
+
 /// Every worker that is known.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
-    Answered(
-        api.handle.views().look(|view| view.engine.workers().map(|it| worker_json(&it)).collect()),
-    )
+    let silent = silent(&api).await;
+    let shown = |worker: WorkerReport<'_>| worker_json(&worker, &silent);
+    Answered(api.handle.views().look(|view| view.engine.workers().map(shown).collect()))
 }
 
-fn worker_json(worker: &WorkerReport<'_>) -> Value {
+/// Workers that were not heard just now. A leader that cannot say is not waited for: while nothing becomes durable, who
+/// is registered can be told all the same.
+async fn silent(api: &Api) -> Vec<WorkerId> {
+    match timeout(SILENT_WITHIN, api.handle.ask(Request::Silent)).await {
+        Ok(Ok(Answer::Silent(silent))) => silent,
+        _ => Vec::new(),
+    }
+}
+
+fn worker_json(worker: &WorkerReport<'_>, silent: &[WorkerId]) -> Value {
     json!({
         "id": worker.id.0.to_string(),
         "name": worker.name,
-        "status": worker.status.to_string(),
+        "status": worker.standing(silent).to_string(),
         "labels": worker.labels,
         "slots": worker.slots,
         "leases": worker.leases,

@@ -33,7 +33,7 @@ pub use client::{Answered, Ask, CallError, Client, Credentials};
 pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket};
 pub use follow::{BadPlace, Place, may_follow};
 pub use logs::{HttpLogs, Shipping};
-pub use testament::report_ended;
+pub use testament::{report_ended, say_goodbye};
 pub use wire::{
     Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, KEY_HEADER, LEADER_HEADER,
     LOG_SIZE_HEADER, LogChunk, LogsTaken, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER,

@@ -1,15 +1,16 @@
-//! A guard's report after its worker's death.
+//! The end of a worker's life, told by itself or, after its death, by its guard.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::id::Fence;
+use windlass_core::id::{Fence, Incarnation, WorkerId};
 
 use super::client::{CallError, Client, Credentials};
 use super::dial::Tcp;
 use super::follow::Place;
 use super::wire::EndedReport;
+use super::worker_link::HttpLink;
 use crate::link::{Will, WorkerSecret};
 
 /// How long a report is tried for: by then the leases have ended by themselves.
@@ -30,6 +31,14 @@ pub fn report_ended(will: &Will, started: &[Fence]) {
     runtime.block_on(async {
         drop(tokio::time::timeout(TRIED_FOR, report(will, started)).await);
     });
+}
+
+/// A worker's own last word: nothing of its life is left, and every outcome has its verdict. Tried once: who is not heard
+/// is missed after a TTL.
+pub async fn say_goodbye(link: &HttpLink, worker: WorkerId, incarnation: Incarnation) {
+    let report = EndedReport { incarnation, started: Vec::new() };
+    let path = format!("/workers/{}/ended", worker.0);
+    drop(link.client().post(&link.place(), &path, &report, WITHIN).await);
 }
 
 async fn report(will: &Will, started: &[Fence]) {

@@ -68,6 +68,11 @@ impl Membership {
         Ok(Incarnation(next))
     }
 
+    /// The number of its latest life.
+    pub fn incarnation(&self) -> Incarnation {
+        Incarnation(*self.latest.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// A folder for output that the leader does not have yet.
     pub fn logs(&self) -> PathBuf {
         self.folder.join("logs")

@@ -57,6 +57,18 @@ fn a_frozen_workers_lock_passes_on_only_when_its_step_is_dead_and_its_word_is_re
     assert_eq!(attempts[0]["outcome"], "lost", "{attempts:?}");
 }
 
+#[test]
+fn a_worker_that_is_not_heard_is_stale_before_it_is_lost() {
+    let cluster = Cluster::start("--no-exec --lease-ttl 6s");
+    let one = cluster.worker("one", "");
+    one.signal(Signal::STOP);
+    until("it is missed", || cluster.status_of("one") != "online");
+    assert_eq!(cluster.status_of("one"), "stale");
+    until("it is lost", || cluster.status_of("one") == "lost");
+    one.signal(Signal::CONT);
+    until("it is back", || cluster.status_of("one") == "online");
+}
+
 /// A step without a lock goes on while its worker is out of reach, and its outcome counts if nobody else had it.
 #[test]
 fn a_step_goes_on_while_the_controller_is_away_and_its_outcome_is_told_later() {
@@ -106,6 +118,14 @@ fn a_worker_whose_controller_is_gone_for_good_says_so_and_ends() {
     let ended = one.ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.err.contains("no leader has answered"), "{}", ended.err);
+}
+
+#[test]
+fn a_worker_that_finds_no_controller_waits_no_longer_than_it_was_told() {
+    let place = crate::run::arrange::Place::with("");
+    let alone = place.run("worker --join http://127.0.0.1:1 --leader-grace 2s");
+    assert_eq!(alone.code, Some(5), "{alone:?}");
+    assert!(alone.err.contains("no controller has answered"), "{}", alone.err);
 }
 
 #[test]

@@ -68,6 +68,25 @@ fn a_worker_that_is_told_to_end_finishes_what_runs_and_hands_over_the_rest_at_on
     assert_eq!(cluster.place.lines("who").len(), 3, "each was started once");
 }
 
+/// With leases of a minute, nobody could wait for them to end.
+#[test]
+fn a_worker_that_has_ended_well_leaves_its_name_at_once() {
+    let cluster = Cluster::start("--no-exec --lease-ttl 60s");
+    let one = cluster.worker("one", "--slots 1");
+    let ended = cluster.ended(&cluster.submit("name: a\nsteps:\n  s: { run: 'true' }\n"));
+    assert_eq!(ended["status"], "succeeded");
+    one.signal(Signal::TERM);
+    assert_eq!(one.ended().code, Some(0));
+    assert_eq!(cluster.status_of("one"), "ended");
+    let state = cluster.place.path().join("elsewhere");
+    let other = cluster.start_worker("one", &format!("--state {}", state.display()));
+    until("the name is somebody else's", || {
+        let workers = cluster.get("/workers");
+        workers.as_array().is_some_and(|list| list.iter().any(|it| it["status"] == "online"))
+    });
+    drop(other);
+}
+
 #[test]
 fn a_worker_that_is_told_twice_gives_back_what_runs() {
     let cluster = Cluster::start("--no-exec");
