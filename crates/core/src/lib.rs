@@ -18,6 +18,7 @@ pub mod problem;
 pub mod requirement;
 pub mod session;
 pub mod shell;
+pub mod shown;
 mod slab;
 pub mod spec;
 pub mod summary;

@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use crate::shown::misleads;
+
 /// Characters that are themselves in a name. `=` is not among them, so a bare value is never taken for `key=value`.
 fn is_bare(value: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.:/@+ -".contains(c);
@@ -46,7 +48,7 @@ fn push(name: &mut String, value: &str) {
     for c in value.chars() {
         match c {
             '"' | '\\' => name.extend(['\\', c]),
-            c if c.is_control() => {
+            c if misleads(c) => {
                 let _ = write!(name, "\\u{:04x}", u32::from(c));
             }
             c => name.push(c),

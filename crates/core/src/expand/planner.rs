@@ -9,11 +9,12 @@ use super::cells::Cells;
 use super::expanded::{Expanded, ExpandedStep, Inputs};
 use super::params::params;
 use super::render::Known;
-use super::settings::spec;
+use super::settings::{spec, unfit};
 use super::specs::Specs;
 use crate::id::StepIx;
 use crate::plan::{NAME_MAX, PlanBuilder, PlanError};
 use crate::problem::{Code, Problem};
+use crate::shown::is_plain;
 use crate::spec::{Action, Pipeline, Shape, Step, limit, scalar_number};
 
 /// Makes the plan of a pipeline, or tells every problem.
@@ -84,6 +85,9 @@ impl Planner<'_> {
 
     fn locks(&mut self, builder: &mut PlanBuilder) {
         for (name, slots) in &self.pipeline.locks {
+            if !is_plain(&name.value) {
+                self.problems.push(unfit("lock", &name.value, &name.span));
+            }
             let shape = ("locks", Shape::Number(1, 1_000_000));
             let mut known = Known::new(&self.params, &mut self.problems);
             let slots = known.setting(Some(slots), shape, |text| scalar_number(text, shape.1));

@@ -1,11 +1,14 @@
 //! A step's settings, or the defaults in their place, become what the engine knows of it.
 
+use std::ops::Range;
+
 use super::condition::condition;
 use super::render::Known;
 use crate::id::StepIx;
 use crate::plan::{LockUse, OnFailure, Placement, REPEATS_MAX, Retry, StepSpec};
 use crate::problem::{Code, Problem};
 use crate::requirement::{Atom, Clause, Requirement};
+use crate::shown::{NAME_MAX, is_plain};
 use crate::spec::{
     Nodes, Setting, Settings, Shape, Step, Text, duration, limit, retry_on, scalar_number, wait,
 };
@@ -75,10 +78,27 @@ fn placement(known: &mut Known<'_>, step: &Step, defaults: &Settings) -> Placeme
     let none = Nodes::default();
     let nodes = step.settings.nodes.as_ref().or(defaults.nodes.as_ref()).unwrap_or(&none);
     let mut names = |texts: &[Text]| -> Vec<Box<str>> {
-        texts.iter().filter_map(|text| known.text(text)).map(Into::into).collect()
+        let mut names = Vec::new();
+        for text in texts {
+            match known.text(text) {
+                Some(name) if !is_plain(&name) => {
+                    known.problems.push(unfit("worker", &name, &text.span));
+                }
+                name => names.extend(name.map(Into::into)),
+            }
+        }
+        names
     };
     let (allow, deny) = (names(&nodes.allow), names(&nodes.deny));
     Placement { requirement, pin: step.pin, allow, deny }
+}
+
+/// It is shown in tables of locks and workers.
+pub(super) fn unfit(what: &str, name: &str, span: &Range<usize>) -> Problem {
+    let title = format!("{name:.40?} is no name for a {what}");
+    let help =
+        format!("it has 1 to {NAME_MAX} bytes, and no line breaks or other control characters");
+    Problem::new(Code::BadName, span.clone(), title).help(help)
 }
 
 fn locks(known: &mut Known<'_>, step: &Step) -> Vec<LockUse> {
@@ -88,6 +108,8 @@ fn locks(known: &mut Known<'_>, step: &Step) -> Vec<LockUse> {
         if name.trim_start_matches("./").is_empty() {
             let problem = Problem::new(Code::Empty, lock.name.span.clone(), "a lock needs a name");
             known.problems.push(problem);
+        } else if !is_plain(&name) {
+            known.problems.push(unfit("lock", &name, &lock.name.span));
         } else if locks.iter().any(|other| *other.name == *name) {
             let title = format!("`{}` takes the lock `{name}` twice", step.name.value);
             known.problems.push(Problem::new(Code::Twice, lock.name.span.clone(), title));

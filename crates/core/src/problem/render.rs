@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::report::{Problem, Severity};
 use super::source::Source;
+use crate::shown::misleads;
 
 /// How the drawing is dressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,8 +191,7 @@ fn expand(line: &str) -> String {
 
 /// Text of a file must not be able to move the reader's cursor, nor to show itself in another order than it has.
 fn clean(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().map(|c| if c.is_control() || turns(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect()
 }
 
 const fn kind(problem: &Problem) -> &'static str {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_core::requirement::Labels;
+use windlass_core::shown::{NAME_MAX, is_label};
 
 use super::output::OutputMode;
 use crate::worker::labels;
@@ -14,7 +15,7 @@ pub(crate) struct HowArgs {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     jobs: Option<u32>,
     /// Advertise one more label
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = label)]
     pub(crate) label: Vec<String>,
     /// What to show of what steps print
     #[arg(long, value_name = "MODE", value_enum)]
@@ -65,6 +66,14 @@ impl HowArgs {
 pub(crate) fn cores() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     u32::try_from(cores).unwrap_or(1)
+}
+
+/// One label, as it is given.
+pub(crate) fn label(text: &str) -> Result<String, String> {
+    if is_label(text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("a label is one word of 1 to {NAME_MAX} bytes"))
 }
 
 /// What this machine advertises, and these.

@@ -53,6 +53,13 @@ const TOOLS: &[&str] = &[
     "yarn",
     "zig",
 ];
+
+/// Keys of what is detected.
+const FACTS: &[&str] = &["arch", "cpu", "executor", "mem", "os"];
+
+/// Words for systems and processors that windlass runs on.
+const SYSTEMS: &[&str] = &["aarch64", "linux", "macos", "windows", "x86_64"];
+
 /// How this build can execute an attempt.
 const EXECUTORS: &[&str] = &["shell", "noop"];
 
@@ -66,6 +73,14 @@ pub fn detect() -> Labels {
     let executors = EXECUTORS.iter().map(|name| format!("executor={name}"));
     let tools = tools(&path).map(str::to_owned);
     Labels::new(facts.into_iter().chain(cpu).chain(memory).chain(executors).chain(tools))
+}
+
+/// Whether a label is one that machines find out about themselves. Others somebody has given.
+pub fn is_detected(label: &str) -> bool {
+    match label.split_once('=') {
+        Some((key, _)) => FACTS.contains(&key),
+        None => TOOLS.contains(&label) || SYSTEMS.contains(&label),
+    }
 }
 
 /// Those of the tools that a folder of the search path has.
@@ -103,6 +118,14 @@ mod tests {
         assert!(labels.has(ARCH) && labels.has(&format!("arch={ARCH}")));
         assert!(labels.has("executor=shell") && labels.has("executor=noop"));
         assert!(labels.number("cpu").is_some_and(|count| count > 0));
+    }
+
+    #[test]
+    fn what_is_detected_is_told_from_what_is_given() {
+        for label in detect().iter() {
+            assert!(is_detected(label), "{label}");
+        }
+        assert!(!is_detected("gpu") && !is_detected("rack=7"));
     }
 
     #[test]

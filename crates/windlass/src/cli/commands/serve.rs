@@ -8,7 +8,7 @@ use windlass_core::time::Span;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::how::{cores, with_labels};
+use crate::cli::how::{cores, label, with_labels};
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Runs, Serve};
 
@@ -16,8 +16,9 @@ use crate::cli::serving::{self, Runs, Serve};
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(after_help = "\
-It runs steps itself, too, unless told not to; workers join with `windlass worker --join`. The first Ctrl-C or SIGTERM
-lets steps that run here finish, the second one ends them. Workers go on without it for a while and find it again.
+It runs steps itself, too, unless told not to; workers join with `windlass worker --join`. The
+first Ctrl-C or SIGTERM lets steps that run here finish, the second one ends them. Workers go on
+without it for a while and find it again.
 
 Examples:
   windlass serve
@@ -45,7 +46,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     jobs: Option<u32>,
     /// Advertise one more label
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
     /// Tell of every hand-out and outcome
     #[arg(short, long)]
@@ -61,7 +62,7 @@ pub(super) fn lease(text: &str) -> Result<Span, String> {
     if (LEASES.0..=LEASES.1).contains(&span) {
         return Ok(span);
     }
-    Err("a lease lasts from 2s to 24h".to_owned())
+    Err("it lasts from 2s to 24h".to_owned())
 }
 
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {

@@ -1,5 +1,7 @@
 //! `windlass why`
 
+use windlass_core::engine::Why;
+
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, why_phrase};
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         (None, Some(step)) => step.reason(),
         (None, None) => None,
     };
+    let is_held = matches!(why, Some(Why::Held { .. } | Why::Settling));
     let status = status.map_or("a matrix".to_owned(), |status| status.to_string());
     if args.json {
         let why = serde_json::json!({
@@ -48,6 +51,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         return Ok(output::data(&why.to_string()));
     }
     let text = match reason {
+        Some(reason) if is_held => format!("{} is {reason}", args.step),
         Some(reason) if open => format!("{} is {status}: it waits {reason}", args.step),
         Some(reason) => format!("{} {status}: {reason}", args.step),
         None => format!("{} {status}", args.step),

@@ -9,7 +9,7 @@ use super::drain;
 use crate::cli::context::Context;
 use crate::cli::environment;
 use crate::cli::error::CliError;
-use crate::cli::how::{cores, with_labels};
+use crate::cli::how::{cores, label, with_labels};
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Work};
 use crate::link::http::Place;
@@ -19,8 +19,8 @@ use crate::link::http::Place;
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
-Steps run in the current directory. It opens no port. The first Ctrl-C or SIGTERM lets steps finish and takes no more, the
-second one ends them and gives them back.
+Steps run in the current directory. It opens no port. The first Ctrl-C or SIGTERM lets steps
+finish and takes no more, the second one ends them and gives them back.
 
 Examples:
   windlass worker --join http://build.example:7700
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slots: Option<u32>,
     /// Advertise one more label
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
     /// What it is called; like its machine if not said
     #[arg(long, value_name = "NAME", value_parser = name)]

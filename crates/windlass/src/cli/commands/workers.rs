@@ -8,6 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{self, Align, Table, span_text};
 use crate::cli::reading::{ControllerArgs, moment_of, runtime};
 use crate::local::system_now;
+use crate::worker::labels;
 
 /// List the workers of a cluster
 #[derive(Debug, clap::Args)]
@@ -49,17 +50,24 @@ fn table(workers: &[Value], now: Time) -> Table {
     ];
     let mut table = Table::new(head).cuts("labels").leaves_out(&["since", "labels"]);
     for worker in workers {
-        let labels = worker["labels"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let since = moment_of(&worker["since"]).map(|at| span_text(now.since(at)));
         table.row([
             text(worker, "name").to_owned(),
             text(worker, "status").to_owned(),
             format!("{}/{}", worker["leases"], worker["slots"]),
             since.unwrap_or_default(),
-            labels.collect::<Vec<&str>>().join(" "),
+            labels_of(worker).join(" "),
         ]);
     }
     table
+}
+
+/// Its labels, those that somebody has given first: every machine has the others, and a line ends.
+fn labels_of(worker: &Value) -> Vec<&str> {
+    let labels = worker["labels"].as_array().into_iter().flatten();
+    let mut labels: Vec<&str> = labels.filter_map(Value::as_str).collect();
+    labels.sort_by_key(|label| labels::is_detected(label));
+    labels
 }
 
 /// Those that work, those that are about to end, and those that are gone.

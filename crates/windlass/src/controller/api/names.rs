@@ -1,19 +1,15 @@
 //! What may be called how: names go into logs, tables, terminals and paths.
 
-use super::refused::Refused;
+use windlass_core::shown::{NAME_MAX, is_label, is_plain};
 
-/// The most bytes of a name: as many as a file's may have, which a pipeline is often called after.
-const NAME_MAX: usize = 255;
+use super::refused::Refused;
 
 /// Labels of one worker.
 const LABELS_MAX: usize = 256;
 
 /// Refuses what is no name: empty, too long, with line breaks or other control characters, or like a path.
 pub(super) fn check(what: &str, name: &str) -> Result<(), Refused> {
-    let bad = name.is_empty()
-        || name.len() > NAME_MAX
-        || matches!(name, "." | "..")
-        || name.chars().any(|letter| letter.is_control() || matches!(letter, '/' | '\\'));
+    let bad = !is_plain(name) || matches!(name, "." | "..") || name.contains(['/', '\\']);
     if !bad {
         return Ok(());
     }
@@ -29,8 +25,7 @@ pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<
         if at == LABELS_MAX {
             return Err(Refused::bad(format!("a worker has at most {LABELS_MAX} labels")));
         }
-        let word = |letter: char| !letter.is_control() && !letter.is_whitespace();
-        if label.is_empty() || label.len() > NAME_MAX || !label.chars().all(word) {
+        if !is_label(label) {
             let shown: String = label.chars().take(40).collect();
             return Err(Refused::bad(format!(
                 "a label cannot be {shown:?}: it is one word of 1 to {NAME_MAX} bytes"
@@ -50,7 +45,7 @@ mod tests {
             assert_eq!(check("a name", good), Ok(()), "{good}");
         }
         let long = "x".repeat(NAME_MAX + 1);
-        for bad in ["", "a\nb", "../etc", "a/b", "a\\b", "..", "\u{1b}[2J", &long] {
+        for bad in ["", "a\nb", "../etc", "a/b", "a\\b", "..", "\u{1b}[2J", "a\u{202e}b", &long] {
             assert!(check("a name", bad).is_err(), "{bad}");
         }
     }

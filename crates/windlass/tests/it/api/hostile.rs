@@ -66,6 +66,9 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
             "{name}"
         );
     }
+    // It would be printed wherever somebody lists locks.
+    let lock = json!({ "text": "steps: { a: { run: make, lock: \"\\e[2J\" } }" });
+    assert_eq!(controller.post("/runs", &lock).await.refusal(), (422, "bad_pipeline"));
     let runs = controller.get("/runs").await.json;
     assert_eq!((runs.as_array().map(Vec::len), &runs[0]["id"]), (Some(1), &json!(id)));
     controller.shut_down().await;

@@ -100,6 +100,8 @@ fn while_a_run_is_on_one_sees_who_holds_what_and_who_waits() {
         queue.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["requires", "ready", "for", "locks", "longest", "workers", "free"]);
     assert_eq!((rows[1][rows[1].len() - 5], rows[1][rows[1].len() - 4]), ("1", "1"), "{queue}");
+    let why = cluster.data(&format!("why {run} holder"));
+    assert!(why.starts_with("holder is running for "), "{why}");
     let why = cluster.data(&format!("why {run} waiter"));
     assert!(why.starts_with("waiter is ready: it waits for lock farm, held by holder"), "{why}");
     let lock: Value = serde_json::from_str(&cluster.data("locks --json")).expect("one a line");
@@ -142,6 +144,7 @@ fn workers_are_listed_and_drained_by_name() {
     let table = cluster.data("workers");
     let row = table.lines().find(|line| line.starts_with("helper")).expect("it is there");
     assert!(row.contains("online    0/3"), "{table}");
+    assert!(row.contains(" gpu "), "what was given is not cut off: {table}");
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
     let mistyped = cluster.run("worker drain helpr");
     assert_eq!(mistyped.code, Some(2));

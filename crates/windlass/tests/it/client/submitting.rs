@@ -123,3 +123,14 @@ fn without_a_controller_there_is_nobody_to_submit_to() {
     assert_eq!(ended.code, Some(5));
     assert!(ended.err.contains("http://127.0.0.1:1 cannot be reached"), "{}", ended.err);
 }
+
+#[test]
+fn who_would_run_where_a_controller_leads_is_sent_to_it() {
+    let cluster = Cluster::with("name: a\nsteps:\n  s: { run: 'true' }\n");
+    for line in ["run", "serve --listen 127.0.0.1:0"] {
+        let refused = cluster.place.run(line);
+        assert_eq!(refused.code, Some(5), "{line}: {refused:?}");
+        let hint = format!("`windlass submit --to {}`", cluster.url);
+        assert!(refused.err.contains(&hint), "{line}: {}", refused.err);
+    }
+}

@@ -1,0 +1,42 @@
+//! What may be shown to people: names are printed in tables and terminals.
+
+/// The most bytes of a name that is not that of a step: as many as a file's may have.
+pub const NAME_MAX: usize = 255;
+
+/// Whether a character could move the reader's cursor, hide itself, or show a text in another order than it has.
+pub fn misleads(c: char) -> bool {
+    let hides = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let breaks = matches!(c, '\u{2028}' | '\u{2029}');
+    c.is_control() || hides || turns || breaks
+}
+
+/// Whether a text can stand for something in a line: not empty, not too long, and nothing in it misleads.
+pub fn is_plain(text: &str) -> bool {
+    (1..=NAME_MAX).contains(&text.len()) && !text.chars().any(misleads)
+}
+
+/// Whether a text can be one of a worker's labels.
+pub fn is_label(text: &str) -> bool {
+    is_plain(text) && !text.contains(char::is_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_hides_turns_or_breaks_is_not_plain() {
+        for plain in ["build-7", "Büro 2", "鎖", "👩\u{200d}💻"] {
+            assert!(is_plain(plain), "{plain}");
+        }
+        let long = "x".repeat(NAME_MAX + 1);
+        let odd =
+            ["", "a\nb", "\u{1b}[2J", "\u{9b}2J", "a\u{202e}b", "a\u{200b}b", "\u{feff}", &long];
+        for text in odd {
+            assert!(!is_plain(text), "{text:?}");
+        }
+        assert!(is_label("os=linux") && !is_label("a b") && !is_label("a\u{2003}b"));
+    }
+}
