@@ -52,6 +52,10 @@ pub const SLOTS_MAX: u32 = 10_000;
 /// what else is said. A step that alone has more is handed out alone.
 pub(super) const HANDED_MAX: usize = 384 * 1024;
 
+/// Bytes that a step may be handed alone: a worker takes an answer of 16 MiB, and JSON within JSON may take twice the room.
+/// A step that reads more fails, since every worker that it was handed to would be lost to it.
+pub const ALONE_MAX: usize = 6 << 20;
+
 /// Bytes of a grant beside its texts, written as JSON.
 pub(super) const GRANT_FRAME: usize = 256;
 

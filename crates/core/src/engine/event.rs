@@ -370,6 +370,11 @@ pub enum Settled {
     FailedNoWorker,
     /// Its locks were not free in time.
     FailedNoLock,
+    /// What it reads is more than a worker can be handed.
+    FailedTooLarge {
+        /// Bytes that it would be handed.
+        bytes: u64,
+    },
 }
 
 impl Settled {
@@ -383,9 +388,10 @@ impl Settled {
             Self::CancelledWithRun | Self::CancelledByFailure { .. } | Self::Superseded { .. } => {
                 StepStatus::Cancelled
             }
-            Self::FailedNoWorker | Self::FailedNoLock | Self::FailedCondition { .. } => {
-                StepStatus::Failed
-            }
+            Self::FailedNoWorker
+            | Self::FailedNoLock
+            | Self::FailedCondition { .. }
+            | Self::FailedTooLarge { .. } => StepStatus::Failed,
         }
     }
 }

@@ -240,6 +240,7 @@ fn settlement(settled: &Settled) -> Value {
         Settled::Superseded { by } => ("superseded", json!({ "by": by.to_string() })),
         Settled::FailedNoWorker => ("no_worker", json!({})),
         Settled::FailedNoLock => ("no_lock", json!({})),
+        Settled::FailedTooLarge { bytes } => ("too_large", json!({ "bytes": bytes })),
     };
     let mut data = json!({ "status": status, "reason": reason });
     if let (Value::Object(data), Value::Object(about)) = (&mut data, about) {

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::config::{ELSEWHERE_PATIENCE, GRANT_FRAME, HANDED_MAX};
+use super::config::{ALONE_MAX, ELSEWHERE_PATIENCE, GRANT_FRAME, HANDED_MAX};
 use super::decide::Out;
-use super::event::Event;
+use super::event::{Event, Settled};
 use super::lane::{Place, Queued, Rank};
 use super::state::Engine;
 use super::worker::WorkerStatus;
@@ -103,6 +103,11 @@ impl Engine {
         let weight = self.runs[place.run].handed(queued.step) + GRANT_FRAME;
         if !load.grants.is_empty() && load.bytes + weight > HANDED_MAX {
             return false;
+        }
+        if weight > ALONE_MAX {
+            let settled = Settled::FailedTooLarge { bytes: weight as u64 };
+            self.emit_settled(out, place.run, queued.step, settled);
+            return true;
         }
         let run = &self.runs[place.run];
         let state = run.step(queued.step);

@@ -55,7 +55,7 @@ mod why;
 mod worker;
 
 pub use apply::ApplyError;
-pub use config::{Config, PREFERS_PATIENCE, SLOTS_MAX, UNHEARD_MAX};
+pub use config::{ALONE_MAX, Config, PREFERS_PATIENCE, SLOTS_MAX, UNHEARD_MAX};
 pub use event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };

@@ -2,7 +2,7 @@
 
 use super::step::Step;
 use super::summary_type::Summary;
-use crate::engine::{CancelReason, Settled};
+use crate::engine::{ALONE_MAX, CancelReason, Settled};
 use crate::outcome::{OutcomeKind, StepStatus};
 use crate::plan::{Pin, Placement};
 use crate::session::StopReason;
@@ -63,6 +63,9 @@ impl Step<'_> {
             Settled::CancelledByFailure { cause } => format!("because {} failed", name(*cause)),
             Settled::Superseded { by } => format!("run {by} took its place"),
             Settled::FailedNoLock => "its locks were not free in time".to_owned(),
+            Settled::FailedTooLarge { bytes } => format!(
+                "it reads outputs of {bytes} bytes, and a worker is handed {ALONE_MAX} at most: pass files instead"
+            ),
         }
     }
 

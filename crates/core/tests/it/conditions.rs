@@ -1,7 +1,7 @@
 //! Conditions on values: decided once, when the needs have ended.
 
 use windlass_core::id::StepIx;
-use windlass_core::outcome::{Outcome, Output, RunStatus, StepStatus};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
 use windlass_core::plan::{Condition, StepSpec, When};
 
 use crate::crew::Crew;
@@ -100,4 +100,29 @@ fn values_travel_with_the_lease_of_a_step_that_reads_them() {
     let read =
         "{\"steps\":{\"build\":{\"outputs\":{\"version\":\"1.2\"},\"status\":\"succeeded\"}}}";
     assert_eq!(crew.mate("alpha").values.as_deref(), Some(read));
+}
+
+#[test]
+fn a_step_that_reads_more_than_a_worker_can_be_handed_fails_and_says_so() {
+    let mut crew = Crew::new().worker("alpha", 200, []);
+    let names: [String; 100] = std::array::from_fn(|at| format!("s{at}"));
+    crew.submit("ship", |plan| {
+        for name in &names {
+            plan.plain(name, []);
+        }
+        let reads = (0..100).map(StepIx).collect();
+        plan.step(
+            "all",
+            StepSpec { reads, ..StepSpec::default() },
+            names.each_ref().map(|it| &**it),
+        );
+        plan.plain("behind", ["all"]);
+    });
+    for name in &names {
+        let output = Output::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+        crew.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
+    }
+    assert_eq!(crew.status("all"), StepStatus::Failed, "no worker was lost to it");
+    assert_eq!(crew.status("behind"), StepStatus::Blocked);
+    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
 }

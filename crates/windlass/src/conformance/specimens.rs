@@ -183,6 +183,7 @@ fn settlements() -> Vec<Event> {
         Settled::Superseded { by: RunId(u64::MAX) },
         Settled::FailedNoWorker,
         Settled::FailedNoLock,
+        Settled::FailedTooLarge { bytes: u64::MAX },
     ];
     settled.map(|settled| Event::StepSettled { run: RUN, step: STEP, settled }).into()
 }

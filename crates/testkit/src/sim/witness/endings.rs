@@ -142,7 +142,8 @@ impl Witness {
             | Settled::Superseded { .. }
             | Settled::FailedNoWorker
             | Settled::SkippedUnplaceable
-            | Settled::FailedNoLock => {}
+            | Settled::FailedNoLock
+            | Settled::FailedTooLarge { .. } => {}
         }
         self.step_mut(run, step)?.status = settled.status();
         self.node_ended(run, step, at)

@@ -222,6 +222,7 @@ fn mark_settled(settled: &Settled, marks: &mut Marks) {
         Settled::CancelledWithRun
         | Settled::SkippedUnplaceable
         | Settled::FailedCondition { .. }
-        | Settled::FailedNoLock => {}
+        | Settled::FailedNoLock
+        | Settled::FailedTooLarge { .. } => {}
     }
 }
