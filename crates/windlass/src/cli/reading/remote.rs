@@ -77,7 +77,8 @@ impl Remote {
         Ok(runs)
     }
 
-    async fn events(&self, run: RunId, behind: Behind) -> Result<Page, CliError> {
+    /// Events behind a position, and whether there are more already.
+    async fn events(&self, run: RunId, behind: Behind) -> Result<(Page, bool), CliError> {
         let Behind { after, wait, most } = behind;
         let wait = wait.min(WAIT_MAX);
         let (after, ms) = (after.0, wait.as_millis());
@@ -86,17 +87,17 @@ impl Remote {
         let ask = Ask::get(self.controller.place(), &path).with(&headers);
         let answered = self.controller.call(ask, wait).await?;
         let page = EventsPage::decode(&answered.body);
-        let read = page.and_then(|page| Ok((page.unpack()?, page.workers)));
-        let (events, workers) = read.map_err(|error| self.controller.nonsense(&error))?;
+        let read = page.and_then(|page| Ok((page.unpack()?, page.workers, page.more)));
+        let (events, workers, more) = read.map_err(|error| self.controller.nonsense(&error))?;
         let upto = events.last().map_or(Position(after), |(position, _)| *position);
         let workers = workers.into_iter().map(|(id, name)| (WorkerId(id), name)).collect();
-        Ok(Page { workers, events, upto })
+        Ok((Page { workers, events, upto }, more))
     }
 
     /// A run as it was when it was submitted.
     pub(crate) async fn begun(&self, run: RunId) -> Result<Known, CliError> {
         let first = Behind { after: Position(0), wait: Duration::ZERO, most: 1 };
-        let page = self.events(run, first).await?;
+        let (page, _) = self.events(run, first).await?;
         let event = page.events.first().map(|(_, event)| event);
         let summary = event.and_then(|it| Summary::from_submitted(it.at, &it.event));
         let nobody = || self.controller.nonsense("a run that nobody submitted");
@@ -107,10 +108,10 @@ impl Remote {
         let Known { mut summary, mut position, interrupted } = self.begun(run).await?;
         loop {
             let next = Behind { after: position, wait: Duration::ZERO, most: PAGE };
-            let page = self.events(run, next).await?;
+            let (page, more) = self.events(run, next).await?;
             page.tell(&mut summary);
             position = page.upto;
-            if page.events.len() < PAGE {
+            if !more {
                 return Ok(Known { summary, position, interrupted });
             }
         }
@@ -162,7 +163,8 @@ impl Source for Remote {
     }
 
     fn more(&self, run: RunId, after: Position, wait: Duration) -> Asked<'_, Page> {
-        Box::pin(self.events(run, Behind { after, wait, most: PAGE }))
+        let behind = Behind { after, wait, most: PAGE };
+        Box::pin(async move { Ok(self.events(run, behind).await?.0) })
     }
 
     fn logs(&self, run: RunId) -> Asked<'_, Vec<(LogId, u64)>> {

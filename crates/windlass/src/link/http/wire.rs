@@ -78,6 +78,8 @@ pub struct LogsTaken {
 pub struct EventsPage {
     /// The workers that had leases of the run, by name.
     pub workers: Vec<(u64, String)>,
+    /// Whether there are more behind them already.
+    pub more: bool,
     /// The position of each event.
     pub positions: Vec<u64>,
     /// The events, as in a batch of the journal.
@@ -87,11 +89,15 @@ pub struct EventsPage {
 
 impl EventsPage {
     /// A page of these events.
-    pub fn new(workers: &[(WorkerId, String)], events: Vec<(Position, Recorded)>) -> Self {
+    pub fn new(
+        workers: &[(WorkerId, String)],
+        events: Vec<(Position, Recorded)>,
+        more: bool,
+    ) -> Self {
         let workers = workers.iter().map(|(worker, name)| (worker.0, name.clone())).collect();
         let (positions, events): (Vec<u64>, Vec<Recorded>) =
             events.into_iter().map(|(position, recorded)| (position.0, recorded)).unzip();
-        Self { workers, positions, events: journal::encode(&events) }
+        Self { workers, more, positions, events: journal::encode(&events) }
     }
 
     /// The bytes of the page.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::arrange::{Cluster, step};
@@ -122,6 +122,28 @@ fn a_result_that_is_too_large_fails_its_step_and_says_so() {
     let id = run["id"].as_str().expect("an id");
     let log = cluster.try_ask("GET", &format!("/runs/{id}/logs/0/1/1"), "").expect("it answers").1;
     assert!(log.contains("windlass:") && log.contains("bytes"), "{log}");
+}
+
+#[test]
+fn a_run_with_large_results_is_told_in_pages_that_fit() {
+    let cluster = Cluster::start("--jobs 4");
+    let numbers: Vec<String> = (0..90).map(|at| at.to_string()).collect();
+    let run = cluster.ended(&cluster.submit(&format!(
+        "name: large\nsteps:\n  s:\n    matrix: {{ n: [{}] }}\n    run: 'printf \"big=%060000d\\n\" 7 >> \"$WINDLASS_OUTPUT\"'\n    outputs: [big]\n",
+        numbers.join(", ")
+    )));
+    assert_eq!(run["counts"], json!({ "succeeded": 90 }), "{run}");
+    let id = run["id"].as_str().expect("an id");
+    let page = |after: u64| cluster.get(&format!("/runs/{id}/events?after={after}&limit=10000"));
+    let (mut after, mut pages) = (0, 0);
+    while let Some(last) = page(after).as_array().and_then(|events| events.last()) {
+        after = last["pos"].as_u64().expect("it has a position");
+        pages += 1;
+    }
+    assert_eq!(pages, 2, "5.4 MB do not fit in one");
+    let line = format!("show {id} --json --to http://127.0.0.1:{}", cluster.port);
+    let shown: Value = serde_json::from_str(&cluster.place.data(&line)).expect("it is JSON");
+    assert_eq!(shown["counts"], json!({ "succeeded": 90 }));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
+use windlass_core::engine::Event;
 use windlass_core::id::RunId;
 
 use super::lookup;
@@ -23,6 +24,9 @@ const PAGE: usize = 1_000;
 
 /// Events in a page at most: a few megabytes as JSON.
 const PAGE_MAX: usize = 10_000;
+
+/// Bytes of outputs in a page, beside those of its first event: with what JSON adds, less than a client takes.
+const OUTPUTS_MAX: usize = 4 << 20;
 
 /// Which events.
 #[derive(Debug, Deserialize)]
@@ -43,20 +47,26 @@ pub(in crate::controller::api) async fn events(
 ) -> Result<Response, Refused> {
     let run = lookup::find(&api, &run).await?;
     lookup::caught_up(&api).await?;
-    let events = next(&api, run, &asked).await?;
+    let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let mut events = next(&api, run, &asked, most).await?;
+    let more = cut(&mut events) || events.len() == most;
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if accept.is_some_and(|accept| accept.contains(EVENTS_TYPE)) {
         let record = lookup::record(&api, run).await?;
-        let page = EventsPage::new(&record.workers, events).encode();
+        let page = EventsPage::new(&record.workers, events, more).encode();
         return Ok(([(header::CONTENT_TYPE, EVENTS_TYPE)], page).into_response());
     }
     let shown = events.iter().map(|(at, recorded)| recorded.event.to_json(at.0, recorded.at));
     Ok(Answered(shown.collect::<Vec<Value>>()).into_response())
 }
 
-async fn next(api: &Api, run: RunId, asked: &Asked) -> Result<Vec<(Position, Recorded)>, Refused> {
+async fn next(
+    api: &Api,
+    run: RunId,
+    asked: &Asked,
+    most: usize,
+) -> Result<Vec<(Position, Recorded)>, Refused> {
     let until = Instant::now() + input::wait(asked.wait_ms);
-    let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
     let mut moved = api.kept.histories.moved();
     loop {
         moved.mark_unchanged();
@@ -71,4 +81,23 @@ async fn next(api: &Api, run: RunId, asked: &Asked) -> Result<Vec<(Position, Rec
             () = sleep_until(until) => return Ok(events),
         }
     }
+}
+
+/// Ends a page where its outputs have no more room, and says whether something was left for the next.
+fn cut(events: &mut Vec<(Position, Recorded)>) -> bool {
+    let mut bytes = 0;
+    let full = events.iter().position(|(_, recorded)| {
+        bytes += output_len(&recorded.event);
+        bytes > OUTPUTS_MAX
+    });
+    let Some(full) = full.filter(|at| *at > 0) else { return false };
+    events.truncate(full);
+    true
+}
+
+fn output_len(event: &Event) -> usize {
+    if let Event::Ended { outcome, .. } | Event::LateOutcome { outcome, .. } = event {
+        return outcome.output.len();
+    }
+    0
 }
