@@ -16,6 +16,7 @@ mod error;
 mod exit;
 mod help;
 mod how;
+mod listing;
 mod load;
 pub mod output;
 mod part;

@@ -5,9 +5,9 @@ use windlass_core::time::Time;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Align, Table, span_text};
-use crate::cli::reading::{ControllerArgs, moment_of, runtime};
-use crate::local::system_now;
+use crate::cli::listing::{ListArgs, Listing, as_told};
+use crate::cli::output::{Align, Table, span_text};
+use crate::cli::reading::moment_of;
 
 /// List the locks of a cluster, who holds them and how many wait
 #[derive(Debug, clap::Args)]
@@ -16,25 +16,14 @@ Examples:
   windlass locks --to http://build.example:7700
   windlass locks --json | jq -r 'select(.waiting > 0) | .name'")]
 pub(crate) struct Args {
-    /// Print one JSON object per line
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    controller: ControllerArgs,
+    list: ListArgs,
 }
 
 /// Lists them by name.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let controller = args.controller.controller(context)?;
-    let locks: Vec<Value> = runtime()?.block_on(controller.get("/locks"))?;
-    if args.json {
-        return Ok(output::objects(&locks));
-    }
-    if locks.is_empty() {
-        output::talk("no run that is not over names a lock");
-        return Ok(0);
-    }
-    Ok(output::data(&table(&locks, system_now()).lines(&context.out).join("\n")))
+    let nothing = "no run that is not over names a lock";
+    Listing { path: "/locks", nothing, sort: as_told, table }.print(&args.list, context)
 }
 
 /// A row for each holder; the lock itself is named once.

@@ -5,9 +5,9 @@ use windlass_core::time::Time;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Align, Table, span_text};
-use crate::cli::reading::{ControllerArgs, moment_of, runtime};
-use crate::local::system_now;
+use crate::cli::listing::{ListArgs, Listing, as_told};
+use crate::cli::output::{Align, Table, span_text};
+use crate::cli::reading::moment_of;
 
 /// List what is ready and waits for workers, by what it requires
 #[derive(Debug, clap::Args)]
@@ -20,25 +20,14 @@ Examples:
   windlass queue --to http://build.example:7700
   windlass queue --json | jq 'select(.workers == 0)'")]
 pub(crate) struct Args {
-    /// Print one JSON object per line
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    controller: ControllerArgs,
+    list: ListArgs,
 }
 
 /// Lists what waits.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let controller = args.controller.controller(context)?;
-    let classes: Vec<Value> = runtime()?.block_on(controller.get("/queue"))?;
-    if args.json {
-        return Ok(output::objects(&classes));
-    }
-    if classes.is_empty() {
-        output::talk("nothing waits for a worker");
-        return Ok(0);
-    }
-    Ok(output::data(&table(&classes, system_now()).lines(&context.out).join("\n")))
+    let nothing = "nothing waits for a worker";
+    Listing { path: "/queue", nothing, sort: as_told, table }.print(&args.list, context)
 }
 
 fn table(classes: &[Value], now: Time) -> Table {

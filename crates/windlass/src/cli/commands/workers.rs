@@ -5,9 +5,9 @@ use windlass_core::time::Time;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Align, Table, span_text};
-use crate::cli::reading::{ControllerArgs, moment_of, runtime};
-use crate::local::system_now;
+use crate::cli::listing::{ListArgs, Listing};
+use crate::cli::output::{Align, Table, span_text};
+use crate::cli::reading::moment_of;
 use crate::worker::labels;
 
 /// List the workers of a cluster
@@ -17,27 +17,14 @@ Examples:
   windlass workers --to http://build.example:7700
   windlass workers --json | jq -r 'select(.status == \"online\") | .name'")]
 pub(crate) struct Args {
-    /// Print one JSON object per line
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    controller: ControllerArgs,
+    list: ListArgs,
 }
 
 /// Lists them, those that work first.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let controller = args.controller.controller(context)?;
-    let mut workers: Vec<Value> = runtime()?.block_on(controller.get("/workers"))?;
-    workers.sort_by_key(|worker| (standing(worker), text(worker, "name").to_owned()));
-    if args.json {
-        return Ok(output::objects(&workers));
-    }
-    if workers.is_empty() {
-        output::talk("no workers yet: `windlass worker --join` adds one");
-        return Ok(0);
-    }
-    let table = table(&workers, system_now());
-    Ok(output::data(&table.lines(&context.out).join("\n")))
+    let nothing = "no workers yet: `windlass worker --join` adds one";
+    Listing { path: "/workers", nothing, sort: by_standing, table }.print(&args.list, context)
 }
 
 fn table(workers: &[Value], now: Time) -> Table {
@@ -68,6 +55,10 @@ fn labels_of(worker: &Value) -> Vec<&str> {
     let mut labels: Vec<&str> = labels.filter_map(Value::as_str).collect();
     labels.sort_by_key(|label| labels::is_detected(label));
     labels
+}
+
+fn by_standing(workers: &mut [Value]) {
+    workers.sort_by_key(|worker| (standing(worker), text(worker, "name").to_owned()));
 }
 
 /// Those that work, those that are about to end, and those that are gone.

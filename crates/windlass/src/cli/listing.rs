@@ -1,0 +1,53 @@
+//! What commands that list something of a cluster have in common.
+
+use serde_json::Value;
+use windlass_core::time::Time;
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{self, Table};
+use super::reading::{ControllerArgs, runtime};
+use crate::local::system_now;
+
+/// What each of them takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    controller: ControllerArgs,
+}
+
+/// What a controller lists.
+pub(crate) struct Listing {
+    /// Where it does.
+    pub(crate) path: &'static str,
+    /// What is said if there is nothing.
+    pub(crate) nothing: &'static str,
+    /// In which order it is shown.
+    pub(crate) sort: fn(&mut [Value]),
+    /// As a table.
+    pub(crate) table: fn(&[Value], Time) -> Table,
+}
+
+impl Listing {
+    /// Asks for it and prints it.
+    pub(crate) fn print(&self, args: &ListArgs, context: &Context) -> Result<u8, CliError> {
+        let controller = args.controller.controller(context)?;
+        let mut objects: Vec<Value> = runtime()?.block_on(controller.get(self.path))?;
+        (self.sort)(&mut objects);
+        if args.json {
+            return Ok(output::objects(&objects));
+        }
+        if objects.is_empty() {
+            output::talk(self.nothing);
+            return Ok(0);
+        }
+        let table = (self.table)(&objects, system_now());
+        Ok(output::data(&table.lines(&context.out).join("\n")))
+    }
+}
+
+/// The order in which it is told.
+pub(crate) const fn as_told(_: &mut [Value]) {}
