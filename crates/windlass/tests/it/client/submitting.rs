@@ -130,7 +130,7 @@ fn who_would_run_where_a_controller_leads_is_sent_to_it() {
     for line in ["run", "serve --listen 127.0.0.1:0"] {
         let refused = cluster.place.run(line);
         assert_eq!(refused.code, Some(5), "{line}: {refused:?}");
-        let hint = format!("`windlass submit --to {}`", cluster.url);
+        let hint = format!("`windlass submit FILE --to {}`", cluster.url);
         assert!(refused.err.contains(&hint), "{line}: {}", refused.err);
     }
 }
