@@ -113,6 +113,8 @@ pub(super) struct Lead<'a> {
     full_since: Option<Instant>,
     /// No time passes before, so that those are heard whom there was no room for.
     hears_until: Option<Instant>,
+    /// When it last let time pass.
+    passed: Instant,
     hand_over_until: Option<Instant>,
 }
 
@@ -150,6 +152,7 @@ impl<'a> Lead<'a> {
             deserted: false,
             full_since: None,
             hears_until: None,
+            passed: Instant::now(),
             hand_over_until: None,
         };
         // A takeover has one effect: its append.
@@ -226,6 +229,7 @@ impl<'a> Lead<'a> {
 
     /// Lets time pass, but first hears everybody who has come: if the leader was held up, they were not silent.
     fn pass_time(&mut self) -> Verdict {
+        let held_up = self.is_held_up();
         for _ in 0..self.node.inbox.len() {
             let Some(ask) = self.next_ask() else { break };
             self.hear(ask)?;
@@ -233,8 +237,20 @@ impl<'a> Lead<'a> {
         if !self.has_room() {
             return Ok(());
         }
-        self.hears_until = None;
+        if held_up {
+            self.hears_until = Some(Instant::now() + HEARING);
+            return Ok(());
+        }
+        (self.hears_until, self.passed) = (None, Instant::now());
         self.decide(Self::tick)
+    }
+
+    /// Whether it comes much later than it should: it was stopped, or its machine slept. What workers sent meanwhile is
+    /// still on its way through the server. What is due since time passed last is only left over from then.
+    fn is_held_up(&self) -> bool {
+        let due = self.leader.next_deadline().map(|at| self.clock.instant(at));
+        let late = due.is_some_and(|due| due > self.passed && due.elapsed() >= HEARING);
+        late && self.hears_until.is_none()
     }
 
     fn serve(&mut self, mut next: Option<Ask>) -> Verdict {

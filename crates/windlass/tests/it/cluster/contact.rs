@@ -110,6 +110,25 @@ fn a_controller_that_is_killed_again_and_again_loses_nothing() {
     assert_eq!((done.len(), started), (20, 20), "each ran once");
 }
 
+/// Nobody was silent: it was the controller that did not listen.
+#[test]
+fn a_controller_that_was_stopped_for_longer_than_a_lease_loses_nothing() {
+    let cluster = short_leases("--no-exec");
+    let _one = cluster.worker("one", "--slots 4");
+    let run = cluster.submit(
+        "name: deaf\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4] }, run: 'echo $WINDLASS_STEP >> began; until test -e go; do sleep 0.02; done' }\n",
+    );
+    cluster.place.until_lines("began", 4);
+    cluster.controller.signal(Signal::STOP);
+    let stopped = Instant::now();
+    cluster.place.file("go", "");
+    until("a lease is over", || stopped.elapsed() > TTL + Duration::from_secs(2));
+    cluster.controller.signal(Signal::CONT);
+    let run = cluster.ended(&run);
+    assert_eq!(run["counts"], json!({ "succeeded": 4 }), "{run}");
+    assert_eq!(cluster.place.lines("began").len(), 4, "each ran once");
+}
+
 #[test]
 fn a_worker_whose_controller_is_gone_for_good_says_so_and_ends() {
     let mut cluster = short_leases("--no-exec");
