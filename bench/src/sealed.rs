@@ -171,5 +171,5 @@ pub(crate) fn sealed_run(
         steps: plan.step_count(),
         workers: Vec::new(),
     };
-    SealedRun { record, events }
+    SealedRun { record, events: events.into_iter().collect() }
 }

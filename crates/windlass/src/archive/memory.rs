@@ -45,8 +45,7 @@ impl State {
 
     fn events(&self, run: RunId, after: Position, most: usize) -> Vec<(Position, Recorded)> {
         let Some(sealed) = self.runs.get(&run) else { return Vec::new() };
-        let first = sealed.events.partition_point(|(position, _)| *position <= after);
-        sealed.events[first..].iter().take(most).cloned().collect()
+        sealed.events.behind(after).take(most).collect()
     }
 
     fn claim(&mut self, claim: Claim) -> Claimed {

@@ -8,6 +8,7 @@ use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
+use super::history::History;
 use crate::journal::{Position, Recorded};
 use crate::store::Promise;
 
@@ -49,8 +50,8 @@ impl RunRecord {
 pub struct SealedRun {
     /// Its line.
     pub record: RunRecord,
-    /// Every event of it, in order, with its position; the first is its submission, which carries the plan.
-    pub events: Vec<(Position, Recorded)>,
+    /// Every event of it; the first is its submission, which carries the plan.
+    pub events: History,
 }
 
 /// Which runs to list.

@@ -10,12 +10,9 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
 use super::view::Published;
-use crate::archive::{RunRecord, SealedRun};
-use crate::journal::{Position, Recorded, decode, encode};
+use crate::archive::{History, RunRecord, SealedRun};
+use crate::journal::{Position, Recorded};
 use crate::logs::LogId;
-
-/// Events that are packed together: unpacked they take five times the room, and a run may have millions.
-const PACK: usize = 1_024;
 
 /// The events of runs that are not sealed, for whoever reads them. They follow the view a moment later.
 #[derive(Debug, Default)]
@@ -27,18 +24,17 @@ pub struct Histories {
 
 #[derive(Debug, Default)]
 struct Known {
-    runs: BTreeMap<RunId, History>,
+    runs: BTreeMap<RunId, Unsealed>,
     workers: BTreeMap<WorkerId, String>,
 }
 
-/// The events of one run.
+/// A run that is not sealed.
 #[derive(Debug)]
-struct History {
+struct Unsealed {
     record: RunRecord,
     /// The position of its submission.
     first: Position,
-    packed: Vec<(Vec<Position>, Vec<u8>)>,
-    loose: Vec<(Position, Recorded)>,
+    events: History,
     ended: bool,
 }
 
@@ -50,26 +46,27 @@ impl Histories {
         after: Position,
         most: usize,
     ) -> Option<Vec<(Position, Recorded)>> {
-        self.read().runs.get(&run).map(|history| history.behind(after, most))
+        let known = self.read();
+        known.runs.get(&run).map(|it| it.events.behind(after).take(most).collect())
     }
 
     /// What is known of a run that is not sealed, in one line; its end is that of the run once it has ended.
     pub fn record(&self, run: RunId) -> Option<RunRecord> {
-        self.read().runs.get(&run).map(|history| history.record.clone())
+        self.read().runs.get(&run).map(|it| it.record.clone())
     }
 
     /// Who got the hand-out whose output a log is; `None` if nobody did, or if its run is not here.
     pub fn granted(&self, log: LogId) -> Option<WorkerId> {
         let known = self.read();
-        let events = known.runs.get(&log.run)?.behind(Position(0), usize::MAX);
-        events.iter().rev().find_map(|(_, recorded)| match &recorded.event {
+        let granted = |(_, recorded): (Position, Recorded)| match recorded.event {
             Event::Granted { step, attempt, delivery, worker, .. }
-                if (*step, *attempt, *delivery) == (log.step, log.attempt, log.delivery) =>
+                if (step, attempt, delivery) == (log.step, log.attempt, log.delivery) =>
             {
-                Some(*worker)
+                Some(worker)
             }
             _ => None,
-        })
+        };
+        known.runs.get(&log.run)?.events.iter().filter_map(granted).last()
     }
 
     /// Tells whenever there is more to read.
@@ -98,31 +95,31 @@ impl Histories {
 
     /// Runs that ended at a time or before, the oldest first, at most so many.
     pub(super) fn ended_by(&self, at: Time, most: usize) -> Vec<RunId> {
-        let ended = |history: &&History| history.ended && history.record.ended_at <= at;
+        let ended = |it: &&Unsealed| it.ended && it.record.ended_at <= at;
         let known = self.read();
-        known.runs.values().filter(ended).take(most).map(|history| history.record.run).collect()
+        known.runs.values().filter(ended).take(most).map(|it| it.record.run).collect()
     }
 
     /// Runs that ended and have so many steps or more, the oldest first.
     pub(super) fn ended_with(&self, steps: u32) -> Vec<RunId> {
-        let large = |history: &&History| history.ended && history.record.steps >= steps;
+        let large = |it: &&Unsealed| it.ended && it.record.steps >= steps;
         let known = self.read();
-        known.runs.values().filter(large).map(|history| history.record.run).collect()
+        known.runs.values().filter(large).map(|it| it.record.run).collect()
     }
 
     /// A run with its whole history.
     pub(super) fn sealed(&self, run: RunId) -> Option<SealedRun> {
-        self.read().runs.get(&run).map(History::sealed)
+        self.read().runs.get(&run).map(Unsealed::sealed)
     }
 
     /// Forgets runs whose submission has left the journal: that happens only once they are sealed.
     pub(super) fn forget(&self, upto: Position) {
-        self.write().runs.retain(|_, history| history.first > upto);
+        self.write().runs.retain(|_, it| it.first > upto);
     }
 
     /// The first event that is still needed, if any is.
     pub(super) fn first(&self) -> Option<Position> {
-        self.read().runs.values().map(|history| history.first).min()
+        self.read().runs.values().map(|it| it.first).min()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Known> {
@@ -154,7 +151,8 @@ impl Known {
                     steps: plan.step_count(),
                     workers: Vec::new(),
                 };
-                self.runs.insert(run, History::new(record, position));
+                let events = History::default();
+                self.runs.insert(run, Unsealed { record, first: position, events, ended: false });
             }
             Event::RunSealed { .. } => {
                 self.runs.remove(&run);
@@ -163,30 +161,26 @@ impl Known {
             _ => {}
         }
         // A run whose submission is not here was sealed before: what comes late for it stays in the journal alone.
-        let Some(history) = self.runs.get_mut(&run) else { return };
+        let Some(unsealed) = self.runs.get_mut(&run) else { return };
         if let Event::RunEnded { status, .. } = event {
-            (history.record.status, history.record.ended_at) = (*status, at);
-            history.ended = true;
+            (unsealed.record.status, unsealed.record.ended_at) = (*status, at);
+            unsealed.ended = true;
         }
         if let Event::Granted { worker, .. } = event {
-            history.worked(*worker, &self.workers);
+            unsealed.worked(*worker, &self.workers);
         }
-        history.push(position, Recorded { at, event: event.clone() });
+        unsealed.events.push(position, Recorded { at, event: event.clone() });
     }
 
     /// That another leader took over belongs to each run that it interrupted.
     fn learn_led(&mut self, position: Position, at: Time, event: &Event) {
-        for history in self.runs.values_mut().filter(|history| !history.ended) {
-            history.push(position, Recorded { at, event: event.clone() });
+        for unsealed in self.runs.values_mut().filter(|it| !it.ended) {
+            unsealed.events.push(position, Recorded { at, event: event.clone() });
         }
     }
 }
 
-impl History {
-    const fn new(record: RunRecord, first: Position) -> Self {
-        Self { record, first, packed: Vec::new(), loose: Vec::new(), ended: false }
-    }
-
+impl Unsealed {
     /// Notes the name of a worker that got a lease.
     fn worked(&mut self, worker: WorkerId, names: &BTreeMap<WorkerId, String>) {
         let known = self.record.workers.iter().any(|(known, _)| *known == worker);
@@ -195,29 +189,7 @@ impl History {
         }
     }
 
-    fn push(&mut self, position: Position, recorded: Recorded) {
-        self.loose.push((position, recorded));
-        if self.loose.len() >= PACK {
-            let (positions, events): (Vec<_>, Vec<_>) = self.loose.drain(..).unzip();
-            self.packed.push((positions, encode(&events)));
-        }
-    }
-
     fn sealed(&self) -> SealedRun {
-        SealedRun { record: self.record.clone(), events: self.behind(Position(0), usize::MAX) }
-    }
-
-    fn behind(&self, after: Position, most: usize) -> Vec<(Position, Recorded)> {
-        let mut events = Vec::new();
-        for (positions, bytes) in &self.packed {
-            if events.len() >= most || positions.last().is_none_or(|last| *last <= after) {
-                continue;
-            }
-            let unpacked = decode(bytes).expect("what was packed a moment ago is whole");
-            events.extend(positions.iter().copied().zip(unpacked).filter(|(at, _)| *at > after));
-        }
-        events.extend(self.loose.iter().filter(|(at, _)| *at > after).cloned());
-        events.truncate(most);
-        events
+        SealedRun { record: self.record.clone(), events: self.events.clone() }
     }
 }

@@ -171,10 +171,12 @@ impl Flawed {
 
     fn keep_now(&self, mut run: SealedRun) {
         if self.has(Flaw::LosesTimes) {
-            run.events.iter_mut().for_each(|(_, recorded)| recorded.at = Time::ZERO);
+            let undated =
+                |(position, it): (_, Recorded)| (position, Recorded { at: Time::ZERO, ..it });
+            run.events = run.events.iter().map(undated).collect();
         }
         if self.has(Flaw::CutsLargeRuns) {
-            run.events.truncate(20_000);
+            run.events = run.events.iter().take(20_000).collect();
         }
         let mut it = self.locked();
         if self.has(Flaw::KeepsTheLaterOfTwo) {
@@ -213,10 +215,10 @@ impl Flawed {
 
     fn events_now(&self, run: RunId, after: Position, most: usize) -> Vec<(Position, Recorded)> {
         let it = self.locked();
-        let events = it.runs.get(&run).map_or(&[][..], |run| &run.events);
+        let Some(kept) = it.runs.get(&run) else { return Vec::new() };
         let inclusive = self.has(Flaw::ReadsFromTheAskedPosition);
         let behind = |position: Position| position > after || inclusive && position == after;
-        events.iter().filter(|(position, _)| behind(*position)).take(most).cloned().collect()
+        kept.events.iter().filter(|(position, _)| behind(*position)).take(most).collect()
     }
 
     fn claim_now(&self, mut claim: Claim) -> Claimed {

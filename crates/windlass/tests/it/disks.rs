@@ -42,14 +42,15 @@ fn is_unusable(error: &StoreError) {
 fn a_full_archive_refuses_and_goes_on_when_there_is_room() {
     let Some(disk) = Disk::mount("6m") else { return };
     let archive = SqliteArchive::open(disk.path()).unwrap();
-    let small = |run| SealedRun { events: large(run).events.split_off(29_990), ..large(run) };
+    let small =
+        |run| SealedRun { events: large(run).events.iter().skip(29_990).collect(), ..large(run) };
     block_on(archive.keep(small(1))).unwrap();
     disk.fill();
     let kept = block_on(archive.keep(large(2)));
     assert!(matches!(kept, Err(StoreError::Full { .. })), "{kept:?}");
     assert_eq!(block_on(archive.run(RunId(2))), Ok(None), "all of it or nothing");
     let first = block_on(archive.events(RunId(1), Position(0), 99));
-    assert_eq!(first, Ok(small(1).events), "reading works, nothing is lost");
+    assert_eq!(first, Ok(small(1).events.iter().collect()), "reading works, nothing is lost");
     disk.make_room();
     assert_eq!(block_on(archive.claim(claim("deploy"))), Ok(Claimed::New));
     block_on(archive.keep(large(2))).unwrap();
@@ -58,7 +59,7 @@ fn a_full_archive_refuses_and_goes_on_when_there_is_room() {
     let listed = block_on(archive.runs(RunQuery { most: 9, ..RunQuery::default() })).unwrap();
     assert_eq!(listed.iter().map(|run| run.run).collect::<Vec<_>>(), [2, 1].map(RunId));
     let events = block_on(archive.events(RunId(2), Position(0), usize::MAX)).unwrap();
-    assert!(events == large(2).events, "it is there as a whole");
+    assert!(large(2).events.iter().eq(events), "it is there as a whole");
 }
 
 #[test]

@@ -18,9 +18,9 @@ use crate::store::StoreError;
 use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
 use crate::store::sqlite::failure;
 
-/// The most events of a chunk: a page out of it costs 2 ms to unpack, and about 2 MB while that is done. Larger ones would
-/// hardly take less on disk.
-pub(super) const CHUNK_MAX: usize = 1 << 14;
+/// The most events of a chunk: it costs half a millisecond to unpack, and takes about 1 MB while it is packed. Larger ones
+/// would hardly take less on disk: they are beyond what the compression looks back.
+pub(super) const CHUNK_MAX: usize = 1 << 12;
 
 /// A group takes no more runs when it has so many events: about 60 ms of packing, for which a claim may wait.
 const GROUP_MAX: usize = 1 << 18;
@@ -81,7 +81,7 @@ impl Writer {
     fn write(&mut self, group: Group) {
         let Group { keeps, claims, prunes } = group;
         let done = transact(&mut self.connection, |transaction| {
-            let kept = each(keeps.requests, |run| keep(transaction, run))?;
+            let kept = each(keeps.requests, |run| keep(transaction, &run))?;
             let claimed = each(claims.requests, |claim| bind(transaction, &claim))?;
             let pruned = each(prunes.requests, |(runs, keys)| prune(transaction, runs, keys))?;
             Ok((kept, claimed, pruned))
@@ -171,10 +171,10 @@ fn transact<T>(
 }
 
 /// Writes a run, chunk by chunk, so that no second copy of all of it is ever made.
-fn keep(transaction: &Transaction<'_>, sealed: SealedRun) -> rusqlite::Result<()> {
+fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<()> {
     let SealedRun { record, events } = sealed;
     let run = run_to_sql(record.run);
-    let last = events.last().map_or(0, |(position, _)| position.0);
+    let last = events.last().map_or(0, |position| position.0);
     let written = transaction.prepare_cached(statement::WRITE_RUN)?.execute(params![
         run,
         record.pipeline,
@@ -192,7 +192,7 @@ fn keep(transaction: &Transaction<'_>, sealed: SealedRun) -> rusqlite::Result<()
     }
     let mut insert = transaction.prepare_cached(statement::WRITE_CHUNK)?;
     let mut size = first_chunk(events.len());
-    let mut events = events.into_iter();
+    let mut events = events.iter();
     let mut follows = 0;
     loop {
         let (positions, chunk): (Vec<Position>, Vec<Recorded>) = events.by_ref().take(size).unzip();

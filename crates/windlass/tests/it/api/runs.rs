@@ -250,7 +250,11 @@ async fn a_run_that_is_archived_is_read_like_any_other() {
     let record = histories.record(run).expect("it is not sealed");
     let sealed = histories.events(run, Position(0), usize::MAX).expect("it is not sealed");
     let stores = Stores::in_memory();
-    stores.archive.keep(SealedRun { record, events: sealed }).await.expect("it is kept");
+    stores
+        .archive
+        .keep(SealedRun { record, events: sealed.into_iter().collect() })
+        .await
+        .expect("it is kept");
     first.shut_down().await;
 
     let second = Controller::with(Setup { stores, ..Setup::default() }).await;
