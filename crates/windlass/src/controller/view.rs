@@ -10,9 +10,9 @@ use windlass_core::time::Time;
 use crate::journal::Position;
 use crate::store::StoreError;
 
-/// Events kept for followers. Who is further behind reads the journal: at a few dozen bytes an event this is a few
-/// megabytes, and seconds of a busy leader.
-const RECENT_MAX: usize = 65_536;
+/// Events kept for followers. Who is further behind reads the journal: this is about a megabyte, and a second of a busy
+/// leader.
+const RECENT_MAX: usize = 16_384;
 
 /// Events that became durable together.
 #[derive(Debug)]
