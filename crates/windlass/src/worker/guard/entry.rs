@@ -1,5 +1,6 @@
 //! How a program becomes a guard instead of what it is.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -56,8 +57,12 @@ fn is_asked() -> bool {
     std::env::var_os(SOCKET_VARIABLE).is_some_and(|value| value == SOCKET)
 }
 
+/// Takes the socket, and leaves its place to what every step reads: nothing. A step inherits that for less than it would
+/// cost to open it anew.
 fn socket() -> io::Result<UnixStream> {
-    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+    let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(socket.into())
 }
 
 /// Starts a guard: a process, and the worker's end of its socket.

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -115,8 +115,7 @@ pub(super) fn spawn(
         .envs(env)
         .env(MARK_VARIABLE, common.mark.value(order.fence))
         .env_remove(SOCKET_VARIABLE)
-        .process_group(0)
-        .stdin(Stdio::null());
+        .process_group(0);
     if let Some(dir) = &dir {
         command.current_dir(dir);
     }
