@@ -81,7 +81,7 @@ pub(super) struct Shift<'a> {
     exchanges: JoinSet<Result<Reply, LinkError>>,
     /// No exchange leaves before: it could carry more in a moment.
     lingers_until: Option<Instant>,
-    /// No exchange without news leaves before: steps have just started.
+    /// No exchange without news leaves before: steps have just started, and none has told of it.
     starts_wait_until: Option<Instant>,
     /// No exchange leaves before: the last one did not arrive.
     rests_until: Option<Instant>,
@@ -233,6 +233,7 @@ impl<'a> Shift<'a> {
         let link = Arc::clone(&self.worker.link);
         self.exchanges.spawn(async move { link.exchange(exchange).await });
         self.lingers_until = Some(Instant::now() + LINGER);
+        self.starts_wait_until = None;
     }
 
     fn held_back_until(&self) -> Option<Instant> {
