@@ -24,8 +24,9 @@ use crate::worker::executors::Builtin;
 use crate::worker::guard::Guard;
 use crate::worker::{Clock, Ends, Membership, State, Worker};
 
-/// Leases beyond the slots, as for a leader's own worker: a reply's worth.
-const AHEAD: u32 = 512;
+/// Leases beyond the slots: enough that steps which do next to nothing never wait for the way there and back. Twice as
+/// many would not be faster, and each is memory of the worker while a reply is read.
+const AHEAD: u32 = 256;
 
 /// The pause between two tries to reach a controller.
 const PAUSE: Duration = Duration::from_millis(500);

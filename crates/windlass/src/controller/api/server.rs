@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::link::http::Stream;
+use crate::link::http::{BUFFER_MAX, Stream};
 use crate::shutdown::Shutdown;
 
 /// Connections at a time. A worker has three; who comes beyond waits to be accepted.
@@ -105,6 +105,7 @@ async fn serve(
 ) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        .max_buf_size(BUFFER_MAX)
         .header_read_timeout(head_within)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::dial::Dial;
 use super::follow::Place;
-use super::wire::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
+use super::wire::{BUFFER_MAX, LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
 use crate::link::WorkerSecret;
 
 /// Connections that are kept for later: an exchange that is parked, the next one, output, and one to spare.
@@ -191,8 +191,9 @@ impl Client {
         let dialled = timeout(DIAL_WITHIN, self.dial.dial(place.host(), place.port())).await;
         let stream = dialled.map_err(|_| "no connection in time".to_owned())?;
         let stream = stream.map_err(|error| error.to_string())?;
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+        let handshake =
+            http1::Builder::new().max_buf_size(BUFFER_MAX).handshake(TokioIo::new(stream));
+        let (sender, connection) = handshake.await.map_err(|error| error.to_string())?;
         // It ends when the sender is dropped, or the other end closes it.
         tokio::spawn(connection);
         Ok(sender)

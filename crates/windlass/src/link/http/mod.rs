@@ -34,6 +34,7 @@ pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket};
 pub use follow::{BadPlace, Place, may_follow};
 pub use logs::{HttpLogs, Shipping};
 pub use testament::{report_ended, say_goodbye};
+pub(crate) use wire::BUFFER_MAX;
 pub use wire::{
     Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, KEY_HEADER, LEADER_HEADER,
     LOG_SIZE_HEADER, LogChunk, LogsTaken, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER,

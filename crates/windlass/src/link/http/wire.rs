@@ -27,6 +27,10 @@ pub const KEY_HEADER: &str = "idempotency-key";
 /// The kind of content that an [`EventsPage`] is.
 pub const EVENTS_TYPE: &str = "application/vnd.windlass.events";
 
+/// Bytes that are read ahead of what is made of them, for each connection. A head has to fit in it; of a body, the rest
+/// waits with whoever sends it. Left to itself it would grow to seven times as much, and be kept so.
+pub(crate) const BUFFER_MAX: usize = 64 << 10;
+
 /// Tells one cluster from another: made once, when its store is made.
 pub type ClusterId = String;
 
