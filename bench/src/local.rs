@@ -17,14 +17,21 @@ use windlass_core::requirement::Labels;
 use windlass_core::session::{Grant, Home, Register};
 use windlass_core::time::Span;
 
+use crate::cluster::handed_rows;
 use crate::disk::{REPEATS, Scratch};
 use crate::journal::open;
 use crate::measure::Times;
+use crate::observer::Notes;
 use crate::table::{Row, Target};
 use crate::{fleet, plans};
 
 const STEPS: u32 = 100_000;
 const CHAIN: u32 = 1_000;
+const FAN: u32 = 10_000;
+
+/// Runs of one step.
+const SINGLE: u64 = 300;
+
 const OWN: WorkerId = WorkerId(1);
 
 /// Does nothing, and hands on fifty bytes.
@@ -55,6 +62,41 @@ pub(crate) fn hop(scratch: &Scratch) -> Row {
     let name = "in process: hop of a noop chain".to_owned();
     let (best, median) = (each(times.best), each(times.median));
     Row { name, best, median, unit: "ms", detail: String::new(), target: Target::AtMost(0.4) }
+}
+
+/// A fan-out of 10,000 and its end.
+pub(crate) fn fan(scratch: &Scratch) -> Row {
+    let times = measure(scratch, &plans::fan_out(FAN), 64);
+    let (best, median) = (times.best.as_secs_f64(), times.median.as_secs_f64());
+    let name = "in process: fan-out of 10,000 noops".to_owned();
+    Row { name, best, median, unit: "s", detail: String::new(), target: Target::None }
+}
+
+/// From a submission until the executor has the attempt.
+pub(crate) fn handed(scratch: &Scratch) -> Vec<Row> {
+    let (notes, notices) = Notes::new();
+    let journal: Arc<dyn Journal> = Arc::new(open(&scratch.empty("local")));
+    let took = runtime().block_on(async {
+        let (node, handle) = Node::open(journal, config()).await.expect("the journal opens");
+        let (sender, shutdown) = ShutdownSender::new();
+        let node = tokio::spawn(node.run(shutdown.clone()));
+        let worker = tokio::spawn(worker(&handle, 1, Arc::new(notes)).run(shutdown));
+        let plan = plans::chain(1);
+        let mut took = Vec::new();
+        for at in 0..SINGLE {
+            let began = fleet::now();
+            let id = RunId::new(1_790_000_000_000, at);
+            let submit = Request::Submit(Submit::new(id, Arc::clone(&plan)));
+            handle.ask(submit).await.expect("the node leads");
+            took.push(notices.next() - began);
+            assert_eq!(ended(&handle, id).await, RunStatus::Succeeded);
+        }
+        sender.shut_down();
+        worker.await.expect("it does not panic").expect("it is not refused");
+        node.await.expect("it does not panic").expect("its journal works");
+        took
+    });
+    handed_rows("in process: submitted → handed to the executor", &took)
 }
 
 fn measure(scratch: &Scratch, plan: &Arc<Plan>, slots: u32) -> Times {
@@ -92,7 +134,7 @@ async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duratio
     let (node, handle) = Node::open(journal, config()).await.expect("the journal opens");
     let (sender, shutdown) = ShutdownSender::new();
     let node = tokio::spawn(node.run(shutdown.clone()));
-    let worker = tokio::spawn(worker(&handle, slots).run(shutdown));
+    let worker = tokio::spawn(worker(&handle, slots, Arc::new(Noop)).run(shutdown));
     let began = fleet::now();
     let id = RunId::new(1_790_000_000_000, 1);
     let submitted = handle.ask(Request::Submit(Submit::new(id, Arc::clone(plan)))).await;
@@ -105,7 +147,7 @@ async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duratio
     took
 }
 
-fn worker(handle: &Handle, slots: u32) -> Worker {
+fn worker(handle: &Handle, slots: u32, executor: Arc<dyn Executor>) -> Worker {
     let register = Register {
         worker: OWN,
         name: "bench".into(),
@@ -115,8 +157,7 @@ fn worker(handle: &Handle, slots: u32) -> Worker {
         home: Home::SharedFate,
         spooled: Vec::new(),
     };
-    let (link, executor) = (Arc::new(handle.clone()), Arc::new(Noop));
-    Worker::in_process(register, slots + 1024, link, executor)
+    Worker::in_process(register, slots + 1024, Arc::new(handle.clone()), executor)
 }
 
 /// Follows the journal to the end of a run.

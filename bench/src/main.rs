@@ -3,10 +3,12 @@
 //! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
-//! logs, `file` about the pipeline file, `local` about a whole node, `run` about the program beside other task runners.
+//! logs, `file` about the pipeline file, `local` about a whole node, `cluster` about many over HTTP
+//! (`cluster long` watches the idle ones for a minute), `run` about the program beside other task runners.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
+mod cluster;
 mod disk;
 mod fleet;
 mod floors;
@@ -17,9 +19,11 @@ mod kept;
 mod led;
 mod local;
 mod measure;
+mod observer;
 mod peers;
 mod pipeline;
 mod plans;
+mod process;
 mod runs;
 mod saved;
 mod sealed;
@@ -49,6 +53,12 @@ fn main() {
         Some("local") => {
             let mut rows = disk::floors(&scratch);
             rows.extend([local::throughput(&scratch), local::hop(&scratch)]);
+            print!("{}", table::render(&rows));
+        }
+        Some("cluster") => {
+            let long = args.get(1).is_some_and(|arg| arg == "long");
+            let mut rows = disk::floors(&scratch);
+            rows.extend(cluster::rows(&scratch, long));
             print!("{}", table::render(&rows));
         }
         Some("run") => {
@@ -100,7 +110,7 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(pipeline::rows());
     rows.extend(measure_journal(scratch));
     rows.extend(measure_stores(scratch));
-    rows.extend([local::throughput(scratch), local::hop(scratch)]);
+    rows.extend(cluster::rows(scratch, false));
     rows.extend(runs::rows(scratch));
     rows
 }

@@ -10,6 +10,7 @@ use crate::disk::Scratch;
 use crate::fleet::now;
 use crate::measure::Times;
 use crate::peers::{Graph, Runner, chain, flat, layered, pipeline, windlass};
+use crate::process::peak;
 use crate::table::{Row, Target};
 
 /// Turns of each runner; and of those that take many seconds each.
@@ -205,14 +206,6 @@ fn memory(scratch: &Scratch) -> Row {
         detail: "of its process; its guard has 3 more".to_owned(),
         target: Target::AtMost(30.0),
     }
-}
-
-/// The most memory that a process has had so far, in MiB, as Linux tells it.
-fn peak(process: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes / 1024.0)
 }
 
 fn quiet(command: &mut Command, folder: &Path) -> Child {

@@ -1,0 +1,104 @@
+//! Workers of a cluster that live in the benchmark: one that tells when it was handed what, and many that do nothing.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use windlass::link::WorkerSecret;
+use windlass::link::http::{Client, Credentials, HttpLink, Place, Tcp};
+use windlass::shutdown::{Shutdown, ShutdownSender};
+use windlass::worker::{Attempt, Clock, Executor, Orders, Worker, WorkerError};
+use windlass_core::id::Incarnation;
+use windlass_core::outcome::Outcome;
+use windlass_core::requirement::Labels;
+use windlass_core::session::{Grant, Home, Register};
+
+use crate::fleet::now;
+
+/// Attempts that may wait to be noticed.
+const NOTICES_MAX: usize = 1_024;
+
+/// The longest that anything measured here takes.
+const WITHIN: Duration = Duration::from_secs(120);
+
+/// Notes when each attempt is handed to it, and ends it.
+#[derive(Debug)]
+pub(crate) struct Notes(SyncSender<Instant>);
+
+impl Notes {
+    /// An executor, and when it was handed attempts, in order.
+    pub(crate) fn new() -> (Self, Notices) {
+        let (sender, receiver) = sync_channel(NOTICES_MAX);
+        (Self(sender), Notices(receiver))
+    }
+}
+
+impl Executor for Notes {
+    fn start(&self, _grant: Grant, _orders: watch::Receiver<Orders>) -> Attempt {
+        let _ = self.0.try_send(now());
+        Box::pin(async { Outcome::exit(0) })
+    }
+}
+
+/// When attempts were handed to an executor.
+#[derive(Debug)]
+pub(crate) struct Notices(Receiver<Instant>);
+
+impl Notices {
+    /// When the next one was.
+    pub(crate) fn next(&self) -> Instant {
+        self.0.recv_timeout(WITHIN).expect("the run goes on")
+    }
+}
+
+/// Workers that are told to end together.
+#[derive(Debug)]
+pub(crate) struct Hands {
+    ends: ShutdownSender,
+    shutdown: Shutdown,
+    workers: Vec<JoinHandle<Result<(), WorkerError>>>,
+}
+
+impl Hands {
+    pub(crate) fn new() -> Self {
+        let (ends, shutdown) = ShutdownSender::new();
+        Self { ends, shutdown, workers: Vec::new() }
+    }
+
+    /// Has one more join a cluster, over connections of its own.
+    pub(crate) fn join(&mut self, place: &Place, label: &str, executor: Arc<dyn Executor>) {
+        let secret = WorkerSecret::generate().expect("the system has random bytes");
+        let register = Register {
+            worker: secret.worker_id(),
+            name: format!("{label}-{}", self.workers.len()).into(),
+            incarnation: Incarnation(1),
+            labels: Labels::new([label, "executor=noop"]),
+            slots: 1,
+            home: Home::Apart,
+            spooled: Vec::new(),
+        };
+        let credentials = Credentials { token: None, worker: Some(secret) };
+        let client = Client::new(Arc::new(Tcp), credentials);
+        let worker = Worker {
+            register,
+            capacity: 1,
+            leases_expire: true,
+            clock: Clock::of_machine(),
+            leader_grace: None,
+            memory: None,
+            link: Arc::new(HttpLink::new(Arc::new(client), vec![place.clone()])),
+            executor,
+        };
+        self.workers.push(tokio::spawn(worker.run(self.shutdown.clone())));
+    }
+
+    /// Ends all of them.
+    pub(crate) async fn end(self) {
+        self.ends.shut_down();
+        for worker in self.workers {
+            worker.await.expect("it does not panic").expect("it is not refused");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Processes that the benchmark starts, and what Linux tells of them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::fleet::now;
+
+/// How long a process may take to end when it is told to.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Ticks of a second in `/proc/<pid>/stat`: the same on every Linux.
+const TICKS: f64 = 100.0;
+
+/// A process that ends with its owner.
+#[derive(Debug)]
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// Starts a program. What it prints on its standard error can be read line by line.
+    pub(crate) fn start(command: &mut Command) -> (Self, BufReader<ChildStderr>) {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let errors = child.stderr.take().expect("its standard error was asked for");
+        (Self(child), BufReader::new(errors))
+    }
+
+    /// Its memory now, in MiB.
+    pub(crate) fn memory(&self) -> f64 {
+        status(self.0.id(), "VmRSS:").unwrap_or(f64::NAN)
+    }
+
+    /// The most memory that it has had so far, in MiB.
+    pub(crate) fn peak(&self) -> f64 {
+        peak(self.0.id()).unwrap_or(f64::NAN)
+    }
+
+    /// The seconds that it has had of a core so far, in user and in kernel mode.
+    pub(crate) fn seconds(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap_or_default();
+        // The second field is its name, in parentheses, with whatever it likes.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / TICKS
+    }
+}
+
+impl Drop for Process {
+    /// Politely first: what it has started itself ends with it.
+    #[expect(clippy::disallowed_methods, reason = "a deadline for the end of a process")]
+    fn drop(&mut self) {
+        let polite = Command::new("kill").arg(self.0.id().to_string()).status();
+        let told = now();
+        while polite.is_ok() && told.elapsed() < ENDS_WITHIN {
+            if !matches!(self.0.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// The first word behind `before` that a process prints; the rest of what it prints is dropped.
+pub(crate) fn said(mut errors: BufReader<ChildStderr>, before: &str) -> String {
+    let mut heard = String::new();
+    loop {
+        let mut line = String::new();
+        let read = errors.read_line(&mut line).expect("what it prints is text");
+        assert!(read > 0, "it ended: {heard}");
+        heard.push_str(&line);
+        if let Some((_, rest)) = line.split_once(before) {
+            let word = rest.split_whitespace().next().unwrap_or_default().to_owned();
+            thread::spawn(move || drop(errors.read_to_end(&mut Vec::new())));
+            return word;
+        }
+    }
+}
+
+/// The most memory that a process has had so far, in MiB.
+pub(crate) fn peak(process: u32) -> Option<f64> {
+    status(process, "VmHWM:")
+}
+
+fn status(process: u32, key: &str) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+    let kibibytes: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes / 1024.0)
+}
