@@ -21,7 +21,7 @@ use crate::fleet::now;
 const NOTICES_MAX: usize = 1_024;
 
 /// The longest that anything measured here takes.
-const WITHIN: Duration = Duration::from_secs(120);
+const WITHIN: Duration = Duration::from_mins(2);
 
 /// Notes when each attempt is handed to it, and ends it.
 #[derive(Debug)]

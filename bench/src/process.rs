@@ -1,10 +1,9 @@
 //! Processes that the benchmark starts, and what Linux tells of them.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use crate::fleet::now;
 
