@@ -24,8 +24,8 @@ use crate::worker::executors::Builtin;
 use crate::worker::guard::Guard;
 use crate::worker::{Clock, Ends, Membership, State, Worker};
 
-/// Leases beyond the slots: enough that steps which do next to nothing never wait for the way there and back. Twice as
-/// many would not be faster, and each is memory of the worker while a reply is read.
+/// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
+/// memory of the worker while a reply is read.
 const AHEAD: u32 = 256;
 
 /// The pause between two tries to reach a controller.
