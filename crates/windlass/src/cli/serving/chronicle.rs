@@ -8,6 +8,7 @@ use windlass_core::outcome::OutcomeKind;
 use windlass_core::time::Time;
 
 use crate::cli::output;
+use crate::cli::render::count;
 use crate::controller::{Followed, Published, Views};
 use crate::shutdown::Shutdown;
 
@@ -62,7 +63,7 @@ impl Chronicle {
                 Some(format!("worker {} gets no more steps", name(worker)))
             }
             Event::WorkerEnded { worker, .. } => {
-                Some(format!("worker {} has died; nothing of its steps is left", name(worker)))
+                Some(format!("worker {} has ended; nothing of its steps is left", name(worker)))
             }
             Event::Braked { late, of } => Some(format!(
                 "{late} of {of} workers fell silent at once: they are given up little by little"
@@ -120,7 +121,8 @@ impl Chronicle {
 fn of_run(event: &Event) -> Option<String> {
     match event {
         Event::RunSubmitted { run, plan, .. } => {
-            Some(format!("run {run} of {}: {} steps", plan.pipeline(), plan.step_count()))
+            let steps = count(plan.step_count() as usize, "step", "steps");
+            Some(format!("run {run} of {}: {steps}", plan.pipeline()))
         }
         Event::RunCancelled { run, reason, .. } => Some(match reason {
             CancelReason::Asked => format!("run {run} is cancelled"),

@@ -1,6 +1,7 @@
 //! `windlass dev`: a controller and worker processes of its own, on loopback, to try things out.
 
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -15,6 +16,9 @@ use crate::cli::output;
 
 /// How long workers may take to end once they are told to end at once.
 const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long workers outlive a controller that was killed.
+const ALONE_FOR: &str = "60s";
 
 /// How often it is looked whether a worker has ended, and how long one that has stays away.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -95,8 +99,11 @@ impl Crew<'_> {
         let state = self.order.serve.store.join("workers").join(&name);
         Command::new(&self.program)
             .args(["worker", "--join", &self.join, "--name", &name])
-            .args(["--slots", &self.order.slots.to_string(), "--state"])
+            .args(["--slots", &self.order.slots.to_string(), "--leader-grace", ALONE_FOR])
+            .arg("--state")
             .arg(state)
+            // A terminal's Ctrl-C is for this process alone: it tells the workers, and they must not hear it twice.
+            .process_group(0)
             .current_dir(&self.order.serve.root)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

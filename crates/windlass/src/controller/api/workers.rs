@@ -94,7 +94,10 @@ pub(super) async fn drain(
     State(api): State<Arc<Api>>,
     Path(text): Path<String>,
 ) -> Result<Answered<Value>, Refused> {
-    let worker = find(&api, &text)?;
+    let (worker, status) = find(&api, &text)?;
+    if status == WorkerStatus::Ended {
+        return Err(Refused::conflict("refused", format!("worker `{text}` has ended")));
+    }
     match api.handle.ask(Request::Drain { worker }).await? {
         Answer::Done => Ok(Answered(json!({ "id": worker.0.to_string() }))),
         Answer::Denied(denial) => Err(denial.into()),
@@ -103,7 +106,7 @@ pub(super) async fn drain(
 }
 
 /// The worker that somebody means: a name, or a number. Of several of one name the live one is meant.
-fn find(api: &Api, text: &str) -> Result<WorkerId, Refused> {
+fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), Refused> {
     let found = api.handle.views().look(|view| {
         let named = view.engine.workers().filter(|worker| worker.name == text);
         let newest = named.max_by_key(|worker| (is_live(worker.status), worker.since));
@@ -111,7 +114,7 @@ fn find(api: &Api, text: &str) -> Result<WorkerId, Refused> {
             let id = WorkerId(text.parse().ok()?);
             view.engine.workers().find(|worker| worker.id == id)
         };
-        newest.or_else(numbered).map(|worker| worker.id)
+        newest.or_else(numbered).map(|worker| (worker.id, worker.status))
     });
     found.ok_or_else(|| {
         let detail = format!("there is no worker `{text}`: GET /workers lists them");

@@ -152,5 +152,9 @@ fn workers_are_listed_and_drained_by_name() {
     let drained = cluster.run("worker drain helper");
     assert_eq!(drained.err, "worker helper finishes what it has, and gets nothing more\n");
     until("the worker gets nothing more", || status() != "online");
-    drop(worker);
+    worker.signal(rustix::process::Signal::TERM);
+    assert_eq!(worker.ended().code, Some(0));
+    let gone = cluster.run("worker drain helper");
+    assert_eq!(gone.code, Some(2), "{gone:?}");
+    assert!(gone.err.contains("has ended"), "{}", gone.err);
 }

@@ -1,8 +1,9 @@
 //! Runs that are cancelled, workers that are told to end, results that are too large.
 
+use std::os::unix::process::CommandExt as _;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -187,4 +188,30 @@ fn a_controller_that_could_be_reached_from_elsewhere_wants_a_token() {
     let refused = place.run("serve --listen 0.0.0.0:0");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("--token-file"), "{}", refused.err);
+}
+
+/// As a terminal does it: everybody in the foreground gets the signal.
+#[test]
+fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
+    let place = Place::with(
+        "name: dev\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done; echo >> done' }\n",
+    );
+    let mut command = place.command("dev --listen 127.0.0.1:0 --workers 1");
+    command.process_group(0);
+    let dev = place.start_command(command);
+    let url = || {
+        let said = dev.said();
+        let line = said.lines().find(|line| line.starts_with("submit:")).unwrap_or_default();
+        line.rsplit(' ').next().unwrap_or_default().to_owned()
+    };
+    until("it serves", || url().starts_with("http://"));
+    place.data(&format!("submit --to {}", url()));
+    place.until_lines("began", 1);
+    let group = Pid::from_raw(i32::try_from(dev.pid()).expect("it is a pid")).expect("it is one");
+    kill_process_group(group, Signal::INT).expect("it is there");
+    until("it has heard", || dev.said().contains("ending"));
+    place.file("go", "");
+    assert_eq!(dev.ended().code, Some(0));
+    assert_eq!((place.lines("began").len(), place.lines("done").len()), (1, 1));
+    place.until_nothing_is_left(&[]);
 }
