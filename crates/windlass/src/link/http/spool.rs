@@ -29,11 +29,16 @@ impl Spool {
         Ok((Self { folder }, left))
     }
 
-    /// Adds to the end of a log, and says how long it is now.
+    /// Adds to the end of a log, all or nothing, and says how long it is now.
     pub(super) fn append(&self, log: LogId, bytes: &[u8]) -> io::Result<u64> {
         let mut file = OpenOptions::new().create(true).append(true).open(self.file(log))?;
-        file.write_all(bytes)?;
-        Ok(file.metadata()?.len())
+        let before = file.metadata()?.len();
+        if let Err(error) = file.write_all(bytes) {
+            // A disk that fills up takes a part; whoever waits for room writes the whole again.
+            drop(file.set_len(before));
+            return Err(error);
+        }
+        Ok(before + bytes.len() as u64)
     }
 
     /// Bytes of a log, fewer where it ends. One that is gone is empty.
@@ -71,6 +76,17 @@ fn log_of(name: &str) -> Option<LogId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_full_disk_took_a_part_of_can_be_written_again() {
+        let Some(disk) = crate::conformance::Disk::mount("1m") else { return };
+        let (spool, _) = Spool::open(disk.path().join("logs")).unwrap();
+        let log = LogId { run: RunId(77), step: StepIx(3), attempt: 1, delivery: 1 };
+        spool.append(log, b"one ").unwrap();
+        assert!(spool.append(log, &vec![b'x'; 2 << 20]).is_err(), "it is larger than the disk");
+        assert_eq!(spool.append(log, b"two").unwrap(), 7);
+        assert_eq!(spool.read(log, 0, 100).unwrap(), b"one two");
+    }
 
     #[test]
     fn what_an_earlier_life_left_is_found_again() {
