@@ -227,6 +227,24 @@ async fn a_worker_has_a_decent_name() {
     controller.shut_down().await;
 }
 
+/// A former life that is younger than now, as after a clock was set back.
+#[tokio::test]
+async fn a_worker_takes_over_from_a_life_that_began_later_than_now() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    let id: u64 = worker.id.parse().expect("a number");
+    let ahead = json!({
+        "worker": id, "name": "build-7", "incarnation": 99_000_000_000_000_u64, "labels": [],
+        "slots": 1, "home": "Apart", "spooled": [],
+    });
+    let joined = worker.tell(&controller, &format!("/workers/{id}/join"), ahead).await;
+    assert_eq!(joined.status, 200, "{joined:?}");
+    let again =
+        worker.tell(&controller, "/workers/register", json!({ "hostname": "build-7" })).await;
+    assert_eq!(again.json["worker_id"], json!(worker.id), "{again:?}");
+    controller.shut_down().await;
+}
+
 #[tokio::test]
 async fn a_worker_that_is_drained_gets_no_more() {
     let controller = Controller::start().await;

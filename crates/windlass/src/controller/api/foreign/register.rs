@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_core::engine::{Answer, Request};
-use windlass_core::id::{Fence, Incarnation};
+use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
 use windlass_core::session::{Home, Register};
 
@@ -53,7 +53,7 @@ pub(in crate::controller::api) async fn register(
     let register = Register {
         worker,
         name: joining.hostname.into(),
-        incarnation: Incarnation(api.now().as_millis()),
+        incarnation: new_life(&api, worker),
         labels: Labels::new(joining.capabilities),
         slots: joining.slots.unwrap_or(1),
         home: Home::Apart,
@@ -69,6 +69,15 @@ pub(in crate::controller::api) async fn register(
         Answer::Refused(refusal) => Err(refused(worker, &refusal)),
         other => unreachable!("a registration is accepted or refused, not {other:?}"),
     }
+}
+
+/// The number of a new life: the time, or more if the clock has been set back since the one before.
+fn new_life(api: &Api, worker: WorkerId) -> Incarnation {
+    let latest = api.handle.views().look(|view| {
+        let known = view.engine.workers().find(|known| known.id == worker);
+        known.map_or(0, |known| known.incarnation.0)
+    });
+    Incarnation(api.now().as_millis().max(latest.saturating_add(1)))
 }
 
 /// What a worker says of itself. How it is and what it measured is its own business so far.
