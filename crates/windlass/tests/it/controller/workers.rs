@@ -203,6 +203,25 @@ async fn the_first_order_lets_steps_finish_and_the_second_kills_them_and_tells()
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_has_done_a_short_step_has_the_next_at_once() {
+    let (journal, plan) = (journal(), plan(["build"]));
+    let node = start(&journal, "ann").await;
+    let worker = Crewman::begin(&Cable::to(&node), PLAIN);
+    worker.hands.done.send_replace(true);
+    for (number, most) in [(1, 1_000), (2, 5), (3, 5)] {
+        let submitted = Instant::now();
+        node.submit(run(number), &plan).await;
+        while node.run_status(run(number)) != Some(RunStatus::Succeeded) {
+            pass(Span::millis(1)).await;
+        }
+        let took = submitted.elapsed();
+        assert!(took <= Duration::from_millis(most), "run {number} took {took:?}");
+    }
+    worker.drain.shut_down();
+    assert_eq!(worker.ends().await.0, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_is_killed_without_a_leader_ends_in_time_and_the_next_life_tells() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
