@@ -229,6 +229,8 @@ impl Process {
             Ok(Read::Some) => Ok(Life::GoesOn),
             Ok(Read::End) => Ok(Life::Orphaned),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Life::GoesOn),
+            // It died before it had read all that it was told.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Life::Orphaned),
             Err(error) => Err(error),
         }
     }

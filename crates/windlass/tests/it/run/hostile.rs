@@ -39,7 +39,7 @@ fn only_log(place: &Place) -> Vec<u8> {
 
 #[test]
 fn a_flood_of_output_costs_neither_memory_nor_disk() {
-    let bytes = if deep() { 10_u64 << 30 } else { 1 << 30 };
+    let bytes = if deep() { 10_u64 << 30 } else { 256 << 20 };
     let place = Place::with(&format!(
         "name: flood\nsteps:\n  flood: {{ run: 'yes | head -c {bytes}; echo the end' }}\n"
     ));

@@ -1,8 +1,9 @@
 //! Workers that die at work.
 
+use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 use windlass::core::engine::WorkerStatus;
 
@@ -42,5 +43,23 @@ fn a_worker_that_was_killed_comes_back_as_itself() {
         let _one = leader.worker("one").await;
         until(|| leader.lines("who") == ["one", "one"]).await;
         assert!(leader.lines("beside").is_empty(), "{:?}", leader.lines("beside"));
+    });
+}
+
+/// The guard has told it of an end that it never read: its socket then breaks instead of closing.
+#[test]
+fn a_worker_killed_before_it_heard_of_an_end_is_reported_all_the_same() {
+    story(async {
+        let leader = Leader::start().await;
+        let one = leader.worker("one").await;
+        leader.submit(ALONE).await;
+        until(|| leader.lines("who") == ["one"]).await;
+        one.signal(Signal::STOP);
+        let step: i32 = leader.lines("pids")[0].parse().unwrap();
+        kill_process(Pid::from_raw(step).unwrap(), Signal::KILL).unwrap();
+        // The guard buries whom it has told of.
+        until(|| !Path::new(&format!("/proc/{step}")).exists()).await;
+        one.signal(Signal::KILL);
+        until(|| leader.status_of("one") == Some(WorkerStatus::Ended)).await;
     });
 }
