@@ -341,7 +341,7 @@ impl Screen {
             self.dropped += 1;
             return;
         }
-        self.out_bytes += line.text.len() + 1;
+        self.out_bytes += line.text.len() + size_of::<Line>();
         self.out.push(line);
     }
 

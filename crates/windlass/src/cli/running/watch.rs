@@ -103,7 +103,7 @@ impl Watch<'_> {
             Attended::ToItsEnd { ends } => ends,
             Attended::Left(code) => return Ok(code),
         };
-        self.hear_the_rest(&mut screen);
+        self.hear_the_rest(&mut screen, &mut terminal);
         screen.close(system_now());
         drop(terminal.draw_now(&mut screen, system_now()));
         terminal.close();
@@ -148,6 +148,7 @@ impl Watch<'_> {
             let wait = draw(screen, terminal);
             match self.next(&mut events, wait).await {
                 News::Events(behind, news) => {
+                    self.hear_the_rest(screen, terminal);
                     self.learn(screen, &mut events.follower, behind, news).await?;
                 }
                 News::Printed(printed) => hear(screen, &printed),
@@ -200,7 +201,6 @@ impl Watch<'_> {
         behind: Position,
         news: Followed,
     ) -> Result<(), CliError> {
-        self.hear_the_rest(screen);
         match news {
             Followed::Events(batches) => {
                 for batch in &batches {
@@ -233,10 +233,11 @@ impl Watch<'_> {
     }
 
     /// What steps printed comes before what became of them. What they print meanwhile can wait: some print without end.
-    fn hear_the_rest(&mut self, screen: &mut Screen) {
+    fn hear_the_rest(&mut self, screen: &mut Screen, terminal: &mut Terminal) {
         for _ in 0..self.printed.len() {
             let Ok(printed) = self.printed.try_recv() else { return };
             hear(screen, &printed);
+            draw(screen, terminal);
         }
     }
 
