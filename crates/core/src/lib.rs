@@ -6,6 +6,7 @@
 //! Read in this order: [`plan`] (what is to be done), [`engine`] (who does it when), [`session`] (how a worker is told).
 #![warn(clippy::wildcard_enum_match_arm, clippy::iter_over_hash_type)]
 
+pub mod access;
 pub mod engine;
 pub mod expand;
 pub mod expr;

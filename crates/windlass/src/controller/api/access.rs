@@ -11,6 +11,7 @@ use windlass_core::id::WorkerId;
 
 use super::refused::Refused;
 use super::router::Api;
+use super::routes::Needs;
 use crate::link::WorkerSecret;
 use crate::link::http::{PROTOCOL, PROTOCOL_HEADER, WORKER_HEADER};
 
@@ -45,18 +46,29 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Lets through who speaks our protocol and shows the token. Whether the controller is well is everybody's to ask.
-pub(super) async fn check(
-    State(api): State<Arc<Api>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Refused> {
-    // RFC 9112: a server refuses a request of HTTP/1.1 that does not say whom it is for.
+/// What stands before a route.
+#[derive(Clone, Debug)]
+pub(super) struct Gate {
+    pub(super) api: Arc<Api>,
+    pub(super) needs: Needs,
+}
+
+/// RFC 9112: a server refuses a request of HTTP/1.1 that does not say whom it is for.
+pub(super) async fn check_host(request: Request, next: Next) -> Result<Response, Refused> {
     if request.version() == Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
         return Err(Refused::bad("the request has no `host`"));
     }
-    if request.uri().path() != "/healthz" {
-        check_headers(&api, request.headers())?;
+    Ok(next.run(request).await)
+}
+
+/// Lets through who speaks our protocol and shows what the route needs.
+pub(super) async fn check(
+    State(gate): State<Gate>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refused> {
+    if gate.needs != Needs::Nothing {
+        check_headers(&gate.api, request.headers())?;
     }
     Ok(next.run(request).await)
 }

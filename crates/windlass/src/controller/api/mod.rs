@@ -14,7 +14,7 @@
 //! | `cluster` | which cluster this is, and whether it is well |
 //! | `access`, `names` | who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
-//! | `router`, `server` | which path leads where; connections |
+//! | `routes`, `router`, `server` | which path leads where, and what it needs; connections |
 //!
 //! A refusal is a problem of RFC 9457 with a stable code, see [`Refused`]. Bodies are bounded, and so are connections.
 
@@ -25,6 +25,7 @@ mod input;
 mod names;
 mod refused;
 mod router;
+mod routes;
 mod runs;
 mod server;
 mod sessions;

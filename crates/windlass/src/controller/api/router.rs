@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::handler::Handler as _;
+use axum::middleware::{from_fn, from_fn_with_state};
+use windlass_core::access::Scope;
 use windlass_core::time::Time;
 
-use super::access::{self, Token};
-use super::foreign::{self, Proxies};
+use super::access::{self, Gate, Token};
+use super::foreign::Proxies;
 use super::refused::Refused;
+use super::routes::{Needs, Route, routes};
 use super::writers::Writers;
-use super::{cluster, runs, sessions, workers};
 use crate::archive::Archive;
 use crate::controller::{Handle, Histories};
 use crate::link::http::ClusterId;
@@ -21,9 +22,6 @@ use crate::logs::Announced;
 /// The most bytes of a body: an exchange has at most half of it in outputs, and a request with logs as much as it was
 /// given credit for.
 const BODY_MAX: usize = 2 << 20;
-
-/// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
-const PIPELINE_MAX: usize = 9 << 20;
 
 /// What an API answers from.
 #[derive(Debug)]
@@ -80,33 +78,20 @@ impl Api {
 
 /// The routes of an API.
 pub fn router(api: Arc<Api>) -> Router {
-    let submit = post(runs::submit).layer(DefaultBodyLimit::max(PIPELINE_MAX));
-    Router::new()
-        .route("/healthz", get(cluster::health))
-        .route("/cluster", get(cluster::show))
-        .route("/runs", get(runs::list).merge(submit))
-        .route("/runs/{run}", get(runs::show))
-        .route("/runs/{run}/cancel", post(runs::cancel))
-        .route("/runs/{run}/events", get(runs::events))
-        .route("/runs/{run}/steps/{step}/why", get(runs::why))
-        .route("/runs/{run}/logs", get(runs::logs))
-        .route("/runs/{run}/logs/{step}/{attempt}/{delivery}", get(runs::log))
-        .route("/workers", get(workers::list))
-        .route("/workers/{id}/drain", post(workers::drain))
-        .route("/locks", get(workers::locks))
-        .route("/queue", get(workers::queue))
-        .route("/workers/register", post(foreign::register))
-        .route("/workers/{id}/heartbeat", post(foreign::heartbeat))
-        .route("/workers/{id}/claim", post(foreign::claim))
-        .route("/steps/{id}/complete", post(foreign::complete))
-        .route("/steps/{id}/events", post(foreign::events))
-        .route("/workers/{id}/join", post(sessions::join))
-        .route("/workers/{id}/exchange", post(sessions::exchange))
-        .route("/workers/{id}/ended", post(sessions::ended))
-        .route("/workers/{id}/logs", post(sessions::logs))
-        .fallback(|| async { Refused::no_such_path() })
-        .method_not_allowed_fallback(|| async { Refused::no_such_method() })
-        .layer(from_fn_with_state(Arc::clone(&api), access::check))
+    let mut router = Router::new();
+    for Route { path, needs, handler } in routes() {
+        let gate = Gate { api: Arc::clone(&api), needs };
+        router = router.route(path, handler.layer(from_fn_with_state(gate, access::check)));
+    }
+    // What there is not is not told to everybody either.
+    let gate = Gate { api: Arc::clone(&api), needs: Needs::Scope(Scope::Read) };
+    let gate = from_fn_with_state(gate, access::check);
+    let no_such_path = || async { Refused::no_such_path() };
+    let no_such_method = || async { Refused::no_such_method() };
+    router
+        .fallback(no_such_path.layer(gate.clone()))
+        .method_not_allowed_fallback(no_such_method.layer(gate))
+        .layer(from_fn(access::check_host))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(api)
 }

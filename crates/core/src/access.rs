@@ -1,0 +1,60 @@
+//! Who may do what.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A part of what can be asked of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Look at everything.
+    Read,
+    /// Look, submit, cancel and run again.
+    Submit,
+    /// Join as a worker. Says nothing of what others do.
+    Worker,
+    /// Everything.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Submit, Self::Worker, Self::Admin];
+
+    /// Whether who has this scope may do what asks for another.
+    ///
+    /// ```
+    /// use windlass_core::access::Scope;
+    ///
+    /// assert!(Scope::Submit.allows(Scope::Read) && !Scope::Worker.allows(Scope::Read));
+    /// ```
+    pub fn allows(self, asked: Self) -> bool {
+        match self {
+            Self::Admin => true,
+            Self::Submit => matches!(asked, Self::Submit | Self::Read),
+            Self::Worker | Self::Read => asked == self,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Submit => "submit",
+            Self::Worker => "worker",
+            Self::Admin => "admin",
+        })
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|scope| scope.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is no scope: read, submit, worker and admin are"))
+    }
+}

@@ -1,0 +1,108 @@
+//! Every path that is answered, and who may ask.
+//!
+//! The table is all there is: the router is made of it, so are the checks of who may ask, and whoever describes the API
+//! goes through it.
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use windlass_core::access::Scope;
+
+use super::router::Api;
+use super::{cluster, foreign, runs, sessions, workers};
+
+/// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
+const PIPELINE_MAX: usize = 9 << 20;
+
+/// Something that is answered.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// With parameters in braces.
+    pub(super) path: &'static str,
+    pub(super) needs: Needs,
+    pub(super) handler: MethodRouter<Arc<Api>>,
+}
+
+impl Route {
+    /// The same, for bodies of up to so many bytes.
+    fn with_body(self, most: usize) -> Self {
+        Self { handler: self.handler.layer(DefaultBodyLimit::max(most)), ..self }
+    }
+}
+
+/// What who asks has to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Nothing.
+    Nothing,
+    /// A token that has this scope.
+    Scope(Scope),
+    /// What a worker got, or chose, when it joined: it speaks for itself alone.
+    Secret,
+}
+
+/// All of them.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        open("/healthz", cluster::health),
+        read("/cluster", cluster::show),
+        read("/runs", runs::list),
+        submit("/runs", runs::submit).with_body(PIPELINE_MAX),
+        read("/runs/{run}", runs::show),
+        submit("/runs/{run}/cancel", runs::cancel),
+        read("/runs/{run}/events", runs::events),
+        read("/runs/{run}/steps/{step}/why", runs::why),
+        read("/runs/{run}/logs", runs::logs),
+        read("/runs/{run}/logs/{step}/{attempt}/{delivery}", runs::log),
+        read("/workers", workers::list),
+        admin("/workers/{id}/drain", workers::drain),
+        read("/locks", workers::locks),
+        read("/queue", workers::queue),
+        join("/workers/register", foreign::register),
+        worker("/workers/{id}/heartbeat", foreign::heartbeat),
+        worker("/workers/{id}/claim", foreign::claim),
+        worker("/steps/{id}/complete", foreign::complete),
+        worker("/steps/{id}/events", foreign::events),
+        join("/workers/{id}/join", sessions::join),
+        worker("/workers/{id}/exchange", sessions::exchange),
+        worker("/workers/{id}/ended", sessions::ended),
+        worker("/workers/{id}/logs", sessions::logs),
+    ]
+}
+
+fn open<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
+    route(MethodFilter::GET, path, Needs::Nothing, handler)
+}
+
+fn read<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
+    route(MethodFilter::GET, path, Needs::Scope(Scope::Read), handler)
+}
+
+fn submit<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
+    route(MethodFilter::POST, path, Needs::Scope(Scope::Submit), handler)
+}
+
+fn admin<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
+    route(MethodFilter::POST, path, Needs::Scope(Scope::Admin), handler)
+}
+
+/// A worker's first word.
+fn join<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
+    route(MethodFilter::POST, path, Needs::Scope(Scope::Worker), handler)
+}
+
+/// A worker's every other word.
+fn worker<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
+    route(MethodFilter::POST, path, Needs::Secret, handler)
+}
+
+fn route<H: Handler<T, Arc<Api>>, T: 'static>(
+    method: MethodFilter,
+    path: &'static str,
+    needs: Needs,
+    handler: H,
+) -> Route {
+    Route { path, needs, handler: on(method, handler) }
+}
