@@ -18,6 +18,15 @@ pub(crate) const STORE: &str = ".windlass";
 /// In the store: what steps write for windlass.
 pub(crate) const SCRATCH: &str = "scratch";
 
+/// The folder that a store was named by.
+pub(crate) fn store_folder(named: &str) -> Result<PathBuf, CliError> {
+    if named.starts_with("postgres:") || named.starts_with("postgresql:") {
+        return Err(CliError::usage("runs cannot be kept in PostgreSQL yet")
+            .hint("--store FOLDER keeps them in files of SQLite"));
+    }
+    Ok(named.strip_prefix("sqlite:").unwrap_or(named).into())
+}
+
 /// The file and the root of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Project {

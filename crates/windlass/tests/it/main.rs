@@ -12,6 +12,8 @@ mod conformance;
 mod controller;
 #[cfg(feature = "sqlite")]
 mod disks;
+#[cfg(target_os = "linux")]
+mod doors;
 mod flawed;
 mod golden;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use super::serve::{address, lease};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
-use crate::cli::project::STORE;
+use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Dev, Runs, Serve};
 
 /// Start a controller and workers here, to try a cluster out
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             .hint("`windlass serve` and `windlass worker` are for others"));
     }
     let store = match &args.store {
-        Some(store) => store.trim_start_matches("sqlite:").into(),
+        Some(store) => store_folder(store)?,
         None => context.folder.join(STORE),
     };
     let each = (cores() / args.workers).max(1);
@@ -55,6 +55,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         serve: Serve {
             listen: args.listen,
             advertise: None,
+            hosts: Vec::new(),
             store,
             ttl: args.lease_ttl,
             runs: Runs::PinnedOnly,

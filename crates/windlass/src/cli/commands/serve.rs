@@ -1,6 +1,6 @@
 //! `windlass serve`
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use windlass_core::spec::duration;
@@ -9,8 +9,9 @@ use windlass_core::time::Span;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
-use crate::cli::project::STORE;
+use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Runs, Serve};
+use crate::link::http::{BadPlace, Place};
 
 /// Lead a cluster: keep its runs, and hand their steps to workers
 #[derive(Debug, clap::Args)]
@@ -28,8 +29,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7700", value_parser = address)]
     listen: SocketAddr,
     /// Where workers and clients reach it, if that is not where it listens
-    #[arg(long, value_name = "URL")]
-    advertise: Option<String>,
+    #[arg(long, value_name = "URL", value_parser = advertised)]
+    advertise: Option<Place>,
+    /// Answer to this name too: requests that call it by another than its own are refused
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    allow_host: Vec<String>,
     /// Where to keep runs: a folder; `.windlass` if not said
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
@@ -71,16 +75,38 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| "it has no address".to_owned())
 }
 
+/// Others are told to go there: it has to be an address that they can use as it is.
+fn advertised(text: &str) -> Result<Place, String> {
+    if !text.contains("://") {
+        return Err("write it like http://build.example:7700".to_owned());
+    }
+    let place: Place = text.parse().map_err(|error: BadPlace| error.to_string())?;
+    let address = place.host().trim_matches(['[', ']']).parse::<IpAddr>();
+    if address.is_ok_and(|address| address.is_unspecified()) {
+        return Err("nobody can be reached there: name a host, or one of its addresses".to_owned());
+    }
+    Ok(place)
+}
+
+/// A name or an address, and nothing around it.
+fn host(text: &str) -> Result<String, String> {
+    match text.parse::<Place>() {
+        Ok(place) if place.host() == text => Ok(text.to_owned()),
+        _ => Err("write it like build.example, without a port".to_owned()),
+    }
+}
+
 /// Serves until it is told to end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let store = match &args.store {
-        Some(store) => store.trim_start_matches("sqlite:").into(),
+        Some(store) => store_folder(store)?,
         None => context.folder.join(STORE),
     };
     let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
     serving::serve(&Serve {
         listen: args.listen,
         advertise: args.advertise.clone(),
+        hosts: args.allow_host.clone(),
         store,
         ttl: args.lease_ttl,
         runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },

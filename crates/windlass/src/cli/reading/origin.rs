@@ -117,7 +117,7 @@ fn bad_place(by: &str, error: &crate::link::http::BadPlace) -> CliError {
 /// The folder of the store that was named, or that is found from here.
 pub(crate) fn folder(store: Option<&str>, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(store) = store {
-        return Ok(store.trim_start_matches("sqlite:").into());
+        return project::store_folder(store);
     }
     let kept = |folder: &&Path| folder.join(STORE).is_dir();
     let found = context.folder.ancestors().find(kept).map(|folder| folder.join(STORE));

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use windlass_core::requirement::Labels;
@@ -14,7 +15,8 @@ use super::ends::Ends;
 use super::post::{guard, place};
 use crate::cli::error::CliError;
 use crate::cli::{environment, output};
-use crate::controller::api::{About, Server, Token, router};
+use crate::controller::api::{About, Hosts, Server, Token, router};
+use crate::link::http::Place;
 use crate::local::{Crew, Office, Socket, Station, Stores, cluster_id};
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
@@ -30,7 +32,9 @@ pub(crate) struct Serve {
     /// Where it listens.
     pub(crate) listen: SocketAddr,
     /// Where others reach it; where it listens if nothing else is said.
-    pub(crate) advertise: Option<String>,
+    pub(crate) advertise: Option<Place>,
+    /// What else it is known by.
+    pub(crate) hosts: Vec<String>,
     /// The folder of its stores.
     pub(crate) store: PathBuf,
     /// How long leases last.
@@ -64,6 +68,7 @@ pub(crate) fn serve(order: &Serve) -> Result<u8, CliError> {
         let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
         let mut controller = Controller::start(order).await?;
         controller.say_hello(order);
+        raise_descriptors();
         tokio::select! {
             () = ends.next() => {}
             failed = controller.fails() => return Err(failed),
@@ -71,6 +76,15 @@ pub(crate) fn serve(order: &Serve) -> Result<u8, CliError> {
         output::talk("ending: steps that run here are finished first; once more ends them now");
         controller.end(&mut ends).await
     })
+}
+
+/// Every connection is a descriptor, and many systems give a process 1,024 unless it asks for more. It asks once the
+/// guard is there: steps are to have what they would have anywhere.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    // Where it is not given, connections wait sooner for others to end.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 pub(super) fn no_signals(error: &std::io::Error) -> CliError {
@@ -84,6 +98,9 @@ pub(super) struct Controller {
     address: SocketAddr,
     advertise: String,
     cluster: String,
+    /// Told first: nobody new is to be sent here.
+    ending: ShutdownSender,
+    /// Told last: what went on here was seen to its end.
     servers: ShutdownSender,
     tasks: Vec<JoinHandle<()>>,
     /// Where its own worker lives.
@@ -97,8 +114,12 @@ impl Controller {
         let listener =
             TcpListener::bind(order.listen).await.map_err(|error| taken(order, &error))?;
         let address = listener.local_addr().map_err(|error| taken(order, &error))?;
-        let advertise = order.advertise.clone().unwrap_or_else(|| format!("http://{address}"));
+        let advertise = match &order.advertise {
+            Some(place) => place.to_string(),
+            None => format!("http://{address}"),
+        };
         let stores = Stores::open(&order.store)?;
+        stores.warnings.iter().for_each(|warning| output::talk(&format!("warning: {warning}")));
         let office = Office {
             name: environment::host_name(),
             address: Some(advertise.clone()),
@@ -112,7 +133,9 @@ impl Controller {
         let about = About { cluster: cluster.clone(), advertise: advertise.clone() };
         let token = order.token.as_deref().map(Token::new).transpose().map_err(CliError::usage)?;
         let (servers, ends) = ShutdownSender::new();
-        let api = station.api(&stores, &logs, about.clone()).with_token(token);
+        let (ending, ends_soon) = ShutdownSender::new();
+        let api = station.api(&stores, &logs, about.clone());
+        let api = api.with_token(token).known_as(hosts(order, address)).until(ends_soon);
         let server = Server::new(listener, router(Arc::new(api)));
         let views = Arc::clone(station.handle().views());
         let chronicle = Chronicle { views, verbose: order.verbose };
@@ -124,7 +147,7 @@ impl Controller {
         }
         let state = State::open(&order.store.join("workers/leader"))?;
         station.work(crew(order, &state, logs).await?).await?;
-        Ok(Self { station, address, advertise, cluster, servers, tasks, _state: state })
+        Ok(Self { station, address, advertise, cluster, ending, servers, tasks, _state: state })
     }
 
     /// Where it listens.
@@ -159,7 +182,8 @@ impl Controller {
 
     /// Ends it: its own steps are finished first, unless it is told again.
     pub(super) async fn end(self, ends: &mut Ends) -> Result<u8, CliError> {
-        let Self { station, servers, tasks, .. } = self;
+        let Self { station, ending, servers, tasks, .. } = self;
+        ending.shut_down();
         let ended = tokio::select! {
             ended = station.shut_down() => ended.map_err(Into::into),
             () = ends.next() => Ok(()),
@@ -181,6 +205,16 @@ async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew
     let more = (order.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
     let labels = Labels::new(order.labels.iter().chain(more));
     Ok(Crew { name, slots: order.slots, labels, executor })
+}
+
+/// What it is known by: where it listens, what its machine is called, and what else it was told.
+fn hosts(order: &Serve, address: SocketAddr) -> Hosts {
+    let hosts = order.hosts.iter().fold(Hosts::listening_on(address), |known, it| known.and(it));
+    let hosts = hosts.and(&environment::host_name());
+    match &order.advertise {
+        Some(place) => hosts.advertised_as(place),
+        None => hosts,
+    }
 }
 
 /// Whoever reaches a controller can run anything on its workers.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Version, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use windlass_core::id::WorkerId;
@@ -51,14 +51,6 @@ impl fmt::Debug for Token {
 pub(super) struct Gate {
     pub(super) api: Arc<Api>,
     pub(super) needs: Needs,
-}
-
-/// RFC 9112: a server refuses a request of HTTP/1.1 that does not say whom it is for.
-pub(super) async fn check_host(request: Request, next: Next) -> Result<Response, Refused> {
-    if request.version() == Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
-        return Err(Refused::bad("the request has no `host`"));
-    }
-    Ok(next.run(request).await)
 }
 
 /// Lets through who speaks our protocol and shows what the route needs.

@@ -12,7 +12,7 @@
 //! | `sessions` | our own workers: join, exchange, ended, logs |
 //! | `foreign` | workers of any make |
 //! | `cluster` | which cluster this is, and whether it is well |
-//! | `access`, `names` | who may ask; what may be called how |
+//! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
 //! | `routes`, `router`, `server` | which path leads where, and what it needs; connections |
 //!
@@ -21,6 +21,7 @@
 mod access;
 mod cluster;
 mod foreign;
+mod hosts;
 mod input;
 mod names;
 mod refused;
@@ -33,6 +34,7 @@ mod workers;
 mod writers;
 
 pub use access::Token;
+pub use hosts::Hosts;
 pub use refused::Refused;
 pub use router::{About, Api, Kept, router};
 pub use server::{Accept, Server};

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler as _;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use windlass_core::access::Scope;
 use windlass_core::time::Time;
 
 use super::access::{self, Gate, Token};
 use super::foreign::Proxies;
+use super::hosts::{self, Hosts};
 use super::refused::Refused;
 use super::routes::{Needs, Route, routes};
 use super::writers::Writers;
@@ -18,6 +19,7 @@ use crate::archive::Archive;
 use crate::controller::{Handle, Histories};
 use crate::link::http::ClusterId;
 use crate::logs::Announced;
+use crate::shutdown::Shutdown;
 
 /// The most bytes of a body: an exchange has at most half of it in outputs, and a request with logs as much as it was
 /// given credit for.
@@ -32,6 +34,10 @@ pub struct Api {
     pub(super) clock: fn() -> Time,
     /// What everybody has to show, if anything.
     pub(super) token: Option<Token>,
+    /// What it is known by; by anything, where only this machine's user gets in.
+    pub(super) hosts: Option<Hosts>,
+    /// Whether it is about to end.
+    pub(super) ending: Option<Shutdown>,
     /// Who writes which log.
     pub(super) writers: Writers,
     /// Who speaks for which foreign worker.
@@ -62,13 +68,35 @@ impl Api {
     /// The API of the node behind the handle.
     pub fn new(handle: Handle, kept: Kept, about: About, clock: fn() -> Time) -> Self {
         let (writers, proxies) = (Writers::default(), Proxies::default());
-        Self { handle, kept, about, clock, token: None, writers, proxies }
+        Self {
+            handle,
+            kept,
+            about,
+            clock,
+            token: None,
+            hosts: None,
+            ending: None,
+            writers,
+            proxies,
+        }
     }
 
     /// The same, for those who show a token.
     #[must_use]
     pub fn with_token(self, token: Option<Token>) -> Self {
         Self { token, ..self }
+    }
+
+    /// The same, for requests that call it by one of its names.
+    #[must_use]
+    pub fn known_as(self, hosts: Hosts) -> Self {
+        Self { hosts: Some(hosts), ..self }
+    }
+
+    /// The same, which says that it is not ready any more from the moment on that it is about to end.
+    #[must_use]
+    pub fn until(self, ending: Shutdown) -> Self {
+        Self { ending: Some(ending), ..self }
     }
 
     pub(super) fn now(&self) -> Time {
@@ -91,7 +119,7 @@ pub fn router(api: Arc<Api>) -> Router {
     router
         .fallback(no_such_path.layer(gate.clone()))
         .method_not_allowed_fallback(no_such_method.layer(gate))
-        .layer(from_fn(access::check_host))
+        .layer(from_fn_with_state(Arc::clone(&api), hosts::check))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(api)
 }

@@ -47,6 +47,7 @@ pub(super) enum Needs {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         open("/healthz", cluster::health),
+        open("/readyz", cluster::ready),
         read("/cluster", cluster::show),
         read("/runs", runs::list),
         submit("/runs", runs::submit).with_body(PIPELINE_MAX),

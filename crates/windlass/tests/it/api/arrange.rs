@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use windlass::controller::api::{About, Server, Token, router};
+use windlass::controller::api::{About, Hosts, Server, Token, router};
 use windlass::core::time::Span;
 use windlass::local::{Office, Station, Stores};
 use windlass::logs::Announced;
@@ -38,12 +38,14 @@ pub(super) struct Setup {
     pub(super) ttl: Span,
     pub(super) token: Option<&'static str>,
     pub(super) head_within: Duration,
+    /// What it is known by; by anything if nothing is said.
+    pub(super) hosts: Option<Hosts>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let (stores, ttl) = (Stores::in_memory(), Span::secs(15));
-        Self { stores, ttl, token: None, head_within: Duration::from_secs(90) }
+        Self { stores, ttl, token: None, head_within: Duration::from_secs(90), hosts: None }
     }
 }
 
@@ -60,13 +62,16 @@ impl Controller {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let Setup { stores, ttl, token, head_within } = setup;
+        let Setup { stores, ttl, token, head_within, hosts } = setup;
         let office = Office { name: "here".to_owned(), address: None, ttl };
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let about = About { cluster: "test".to_owned(), advertise: String::new() };
         let shown = token.map(|token| Token::new(token).expect("it is long enough"));
-        let api = station.api(&stores, &logs, about).with_token(shown);
+        let mut api = station.api(&stores, &logs, about).with_token(shown);
+        if let Some(hosts) = hosts {
+            api = api.known_as(hosts);
+        }
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let (servers, ends) = ShutdownSender::new();

@@ -3,5 +3,6 @@
 mod arrange;
 mod foreign;
 mod hostile;
+mod hosts;
 mod runs;
 mod slow;
