@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod plan;
 pub mod planted;
 pub mod problem;
+pub mod rate;
 pub mod requirement;
 pub mod session;
 pub mod shell;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use windlass_core::time::Span;
 
-use super::serve::{address, lease};
+use super::serve::{RATE, address, lease};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
@@ -56,6 +56,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             listen: args.listen,
             advertise: None,
             hosts: Vec::new(),
+            rate: RATE,
             store,
             ttl: args.lease_ttl,
             runs: Runs::PinnedOnly,

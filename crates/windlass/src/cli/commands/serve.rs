@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Answer to this name too: requests that call it by another than its own are refused
     #[arg(long, value_name = "HOST", value_parser = host)]
     allow_host: Vec<String>,
+    /// Take so many requests a second of one token or address; workers that have joined are not counted
+    #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate_limit: u32,
     /// Where to keep runs: a folder; `.windlass` if not said
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
@@ -56,6 +59,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     verbose: bool,
 }
+
+/// Far more than anybody needs who reads what he asked for, and little for a controller.
+pub(super) const RATE: u32 = 1_000;
 
 /// A lease that is shorter than this is lost by the pause of a busy machine; one that is longer keeps a dead worker's
 /// steps waiting for a day.
@@ -107,6 +113,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         listen: args.listen,
         advertise: args.advertise.clone(),
         hosts: args.allow_host.clone(),
+        rate: args.rate_limit,
         store,
         ttl: args.lease_ttl,
         runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },

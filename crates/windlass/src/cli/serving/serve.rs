@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use windlass_core::rate::Rate;
 use windlass_core::requirement::Labels;
 use windlass_core::time::Span;
 
@@ -35,6 +36,8 @@ pub(crate) struct Serve {
     pub(crate) advertise: Option<Place>,
     /// What else it is known by.
     pub(crate) hosts: Vec<String>,
+    /// Requests a second of one token or address.
+    pub(crate) rate: u32,
     /// The folder of its stores.
     pub(crate) store: PathBuf,
     /// How long leases last.
@@ -136,6 +139,7 @@ impl Controller {
         let (ending, ends_soon) = ShutdownSender::new();
         let api = station.api(&stores, &logs, about.clone());
         let api = api.with_token(token).known_as(hosts(order, address)).until(ends_soon);
+        let api = api.at_rate(Rate { each_second: order.rate, at_once: 2 * order.rate });
         let server = Server::new(listener, router(Arc::new(api)));
         let views = Arc::clone(station.handle().views());
         let chronicle = Chronicle { views, verbose: order.verbose };

@@ -6,6 +6,8 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
 use hyper::body::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
@@ -17,6 +19,19 @@ const BODY_WITHIN: Duration = Duration::from_mins(1);
 
 /// The longest that an answer waits for something to say.
 const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// The longest target of a request, path and query: every id, name and cursor fits several times.
+const TARGET_MAX: usize = 8 << 10;
+
+/// Lets through requests whose target is no longer than any that makes sense.
+pub(super) async fn check_length(request: Request, next: Next) -> Result<Response, Refused> {
+    let length = request.uri().path().len() + request.uri().query().map_or(0, str::len);
+    if length > TARGET_MAX {
+        let detail = format!("the path and what is behind it have more than {TARGET_MAX} bytes");
+        return Err(Refused::new(StatusCode::URI_TOO_LONG, "url_too_long", detail));
+    }
+    Ok(next.run(request).await)
+}
 
 /// How long somebody wants to wait for something to read, within bounds.
 pub(super) fn wait(wait_ms: Option<u64>) -> Duration {

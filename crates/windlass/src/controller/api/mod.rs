@@ -14,27 +14,29 @@
 //! | `cluster` | which cluster this is, and whether it is well |
 //! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
-//! | `routes`, `router`, `server` | which path leads where, and what it needs; connections |
+//! | `routes`, `router` | which path leads where, and what it needs |
+//! | `doors`, `rates` | connections; how many requests a second |
 //!
 //! A refusal is a problem of RFC 9457 with a stable code, see [`Refused`]. Bodies are bounded, and so are connections.
 
 mod access;
 mod cluster;
+mod doors;
 mod foreign;
 mod hosts;
 mod input;
 mod names;
+mod rates;
 mod refused;
 mod router;
 mod routes;
 mod runs;
-mod server;
 mod sessions;
 mod workers;
 mod writers;
 
 pub use access::Token;
+pub use doors::{Accept, Bounds, Caller, Peer, Server};
 pub use hosts::Hosts;
 pub use refused::Refused;
 pub use router::{About, Api, Kept, router};
-pub use server::{Accept, Server};

@@ -115,6 +115,10 @@ impl IntoResponse for Refused {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            // Nobody is let in less than once a second.
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             // Nobody else can lead a store of its own; who leads a shared one is named here.

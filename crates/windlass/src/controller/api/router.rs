@@ -5,13 +5,16 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler as _;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use windlass_core::access::Scope;
+use windlass_core::rate::Rate;
 use windlass_core::time::Time;
 
 use super::access::{self, Gate, Token};
 use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
+use super::input;
+use super::rates::{self, Rates};
 use super::refused::Refused;
 use super::routes::{Needs, Route, routes};
 use super::writers::Writers;
@@ -36,6 +39,8 @@ pub struct Api {
     pub(super) token: Option<Token>,
     /// What it is known by; by anything, where only this machine's user gets in.
     pub(super) hosts: Option<Hosts>,
+    /// How much may still be asked by whom.
+    pub(super) rates: Rates,
     /// Whether it is about to end.
     pub(super) ending: Option<Shutdown>,
     /// Who writes which log.
@@ -75,6 +80,7 @@ impl Api {
             clock,
             token: None,
             hosts: None,
+            rates: Rates::new(rates::USUAL),
             ending: None,
             writers,
             proxies,
@@ -93,6 +99,12 @@ impl Api {
         Self { hosts: Some(hosts), ..self }
     }
 
+    /// The same, which takes so many requests from one token or address.
+    #[must_use]
+    pub fn at_rate(self, rate: Rate) -> Self {
+        Self { rates: Rates::new(rate), ..self }
+    }
+
     /// The same, which says that it is not ready any more from the moment on that it is about to end.
     #[must_use]
     pub fn until(self, ending: Shutdown) -> Self {
@@ -109,7 +121,8 @@ pub fn router(api: Arc<Api>) -> Router {
     let mut router = Router::new();
     for Route { path, needs, handler } in routes() {
         let gate = Gate { api: Arc::clone(&api), needs };
-        router = router.route(path, handler.layer(from_fn_with_state(gate, access::check)));
+        let counted = handler.layer(from_fn_with_state(gate.clone(), rates::count));
+        router = router.route(path, counted.layer(from_fn_with_state(gate, access::check)));
     }
     // What there is not is not told to everybody either.
     let gate = Gate { api: Arc::clone(&api), needs: Needs::Scope(Scope::Read) };
@@ -120,6 +133,8 @@ pub fn router(api: Arc<Api>) -> Router {
         .fallback(no_such_path.layer(gate.clone()))
         .method_not_allowed_fallback(no_such_method.layer(gate))
         .layer(from_fn_with_state(Arc::clone(&api), hosts::check))
+        .layer(from_fn(input::check_length))
+        .layer(from_fn_with_state(Arc::clone(&api), rates::count_refused))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(api)
 }

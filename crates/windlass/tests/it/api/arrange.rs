@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use windlass::controller::api::{About, Hosts, Server, Token, router};
+use windlass::controller::api::{About, Bounds, Hosts, Server, Token, router};
+use windlass::core::rate::Rate;
 use windlass::core::time::Span;
 use windlass::local::{Office, Station, Stores};
 use windlass::logs::Announced;
@@ -37,7 +38,8 @@ pub(super) struct Setup {
     pub(super) stores: Stores,
     pub(super) ttl: Span,
     pub(super) token: Option<&'static str>,
-    pub(super) head_within: Duration,
+    pub(super) bounds: Bounds,
+    pub(super) rate: Option<Rate>,
     /// What it is known by; by anything if nothing is said.
     pub(super) hosts: Option<Hosts>,
 }
@@ -45,7 +47,7 @@ pub(super) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let (stores, ttl) = (Stores::in_memory(), Span::secs(15));
-        Self { stores, ttl, token: None, head_within: Duration::from_secs(90), hosts: None }
+        Self { stores, ttl, token: None, bounds: Bounds::default(), rate: None, hosts: None }
     }
 }
 
@@ -62,7 +64,7 @@ impl Controller {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let Setup { stores, ttl, token, head_within, hosts } = setup;
+        let Setup { stores, ttl, token, bounds, rate, hosts } = setup;
         let office = Office { name: "here".to_owned(), address: None, ttl };
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
@@ -72,10 +74,13 @@ impl Controller {
         if let Some(hosts) = hosts {
             api = api.known_as(hosts);
         }
+        if let Some(rate) = rate {
+            api = api.at_rate(rate);
+        }
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let (servers, ends) = ShutdownSender::new();
-        let server = Server::new(listener, router(Arc::new(api))).head_within(head_within);
+        let server = Server::new(listener, router(Arc::new(api))).within(bounds);
         let serving = tokio::spawn(server.run(ends));
         Self { station, logs, address, servers, serving, token }
     }

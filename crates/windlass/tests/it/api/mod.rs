@@ -4,5 +4,7 @@ mod arrange;
 mod foreign;
 mod hostile;
 mod hosts;
+mod limits;
 mod runs;
 mod slow;
+mod streams;

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
+use windlass::controller::api::Bounds;
 
 use super::arrange::{Controller, Setup, read_to_end};
 
 #[tokio::test]
 async fn who_does_not_come_to_the_end_of_a_head_is_shut_out() {
-    let setup = Setup { head_within: Duration::from_millis(200), ..Setup::default() };
+    let bounds = Bounds { head_within: Duration::from_millis(200), ..Bounds::default() };
+    let setup = Setup { bounds, ..Setup::default() };
     let controller = Controller::with(setup).await;
     let began = Instant::now();
     let mut slow = controller.connect().await;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::io::{
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
-use windlass::controller::api::Accept;
+use windlass::controller::api::{Accept, Caller, Peer};
 use windlass::link::http::{Dial, Dialled, Stream};
 
 /// Bytes in a pipe before its writer waits.
@@ -193,9 +194,9 @@ impl Dial for WayOf {
 pub(super) struct Doors(mpsc::Receiver<DuplexStream>);
 
 impl Accept for Doors {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+    async fn accept(&mut self) -> io::Result<Caller> {
         match self.0.recv().await {
-            Some(stream) => Ok(Box::new(stream)),
+            Some(stream) => Ok(Caller::plain(Peer::Remote(Ipv4Addr::LOCALHOST.into()), stream)),
             // Another leader listens now; this one hears nobody any more.
             None => std::future::pending().await,
         }

@@ -1,0 +1,149 @@
+//! How often somebody may ask: each has a bucket that fills with time, and every request takes one drop out of it.
+
+use std::collections::BTreeMap;
+
+use crate::time::{Span, Time};
+
+/// What one drop is worth: buckets fill by whole thousandths.
+const DROP: u64 = 1_000;
+
+/// How fast buckets fill, and how much they hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests a second, for as long as one likes. At least one.
+    pub each_second: u32,
+    /// Requests at once, of somebody who has not asked for a while. At least one.
+    pub at_once: u32,
+}
+
+/// The buckets of everybody who asks.
+///
+/// A bucket that is full again says nothing and is forgotten when there are many; beyond as many as are kept, all who have
+/// none share one.
+#[derive(Clone, Debug)]
+pub struct Buckets<K> {
+    rate: Rate,
+    most: usize,
+    own: BTreeMap<K, Bucket>,
+    shared: Bucket,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    level: u64,
+    at: Time,
+}
+
+impl<K: Ord> Buckets<K> {
+    /// Buckets of at most so many.
+    pub const fn new(rate: Rate, most: usize) -> Self {
+        let shared = Bucket { level: rate.at_once as u64 * DROP, at: Time::ZERO };
+        Self { rate, most, own: BTreeMap::new(), shared }
+    }
+
+    /// Lets somebody ask once, or says how long to wait before.
+    ///
+    /// ```
+    /// use windlass_core::rate::{Buckets, Rate};
+    /// use windlass_core::time::{Span, Time};
+    ///
+    /// let mut buckets = Buckets::new(Rate { each_second: 10, at_once: 2 }, 100);
+    /// let now = Time::from_millis(1_000);
+    /// assert!(buckets.take("a", now).is_ok() && buckets.take("a", now).is_ok());
+    /// assert_eq!(buckets.take("a", now), Err(Span::millis(100)));
+    /// assert!(buckets.take("b", now).is_ok());
+    /// ```
+    pub fn take(&mut self, who: K, now: Time) -> Result<(), Span> {
+        let rate = self.rate;
+        if !self.own.contains_key(&who) && self.own.len() >= self.most {
+            self.own.retain(|_, bucket| !bucket.is_full(rate, now));
+            if self.own.len() >= self.most {
+                return self.shared.take(rate, now);
+            }
+        }
+        let full = Bucket { level: rate.full(), at: now };
+        self.own.entry(who).or_insert(full).take(rate, now)
+    }
+}
+
+impl Rate {
+    const fn full(self) -> u64 {
+        self.at_once as u64 * DROP
+    }
+}
+
+impl Bucket {
+    fn take(&mut self, rate: Rate, now: Time) -> Result<(), Span> {
+        self.level = self.level_at(rate, now);
+        self.at = now;
+        let Some(left) = self.level.checked_sub(DROP) else {
+            let each_second = u64::from(rate.each_second).max(1);
+            return Err(Span::millis((DROP - self.level).div_ceil(each_second)));
+        };
+        self.level = left;
+        Ok(())
+    }
+
+    /// A thousandth of a drop comes in each thousandth of a second, for each drop that comes in one. Nothing comes while a
+    /// clock is set back.
+    fn level_at(&self, rate: Rate, now: Time) -> u64 {
+        let came = now.since(self.at).as_millis().saturating_mul(u64::from(rate.each_second));
+        self.level.saturating_add(came).min(rate.full())
+    }
+
+    fn is_full(&self, rate: Rate, now: Time) -> bool {
+        self.level_at(rate, now) == rate.full()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate { each_second: 10, at_once: 5 };
+
+    fn at(millis: u64) -> Time {
+        Time::from_millis(1_000_000 + millis)
+    }
+
+    /// How many requests of somebody are let in, of one each millisecond.
+    fn let_in(buckets: &mut Buckets<u32>, who: u32, millis: std::ops::Range<u64>) -> usize {
+        millis.filter(|millis| buckets.take(who, at(*millis)).is_ok()).count()
+    }
+
+    #[test]
+    fn a_burst_and_then_so_many_a_second() {
+        let mut buckets = Buckets::new(RATE, 10);
+        assert_eq!(let_in(&mut buckets, 1, 0..1), 1);
+        assert_eq!(let_in(&mut buckets, 1, 1..10_001), 4 + 100);
+        assert_eq!(let_in(&mut buckets, 2, 0..1_000), 5 + 9, "others have their own");
+    }
+
+    #[test]
+    fn who_waits_as_told_is_let_in() {
+        let mut buckets = Buckets::new(RATE, 10);
+        let_in(&mut buckets, 1, 0..50);
+        let wait = buckets.take(1, at(50)).unwrap_err();
+        assert!(buckets.take(1, at(50) + wait.less(Span::millis(1))).is_err());
+        assert!(buckets.take(1, at(50) + wait).is_ok());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_gives_nothing_away() {
+        let mut buckets = Buckets::new(RATE, 10);
+        let_in(&mut buckets, 1, 0..5);
+        assert!(buckets.take(1, Time::ZERO).is_err());
+        assert!(buckets.take(1, Time::ZERO + Span::millis(100)).is_ok());
+    }
+
+    #[test]
+    fn many_strangers_take_no_memory_and_get_no_more_than_one_of_them() {
+        let mut buckets = Buckets::new(RATE, 10);
+        let crowd = |buckets: &mut Buckets<u32>, now| {
+            (100..10_100).filter(|who| buckets.take(*who, now).is_ok()).count()
+        };
+        assert_eq!(crowd(&mut buckets, at(0)), 10 + 5, "a bucket for ten, one for the rest");
+        assert_eq!(buckets.own.len(), 10);
+        assert_eq!(crowd(&mut buckets, at(10_000)), 10 + 5, "the ten of before are forgotten");
+    }
+}

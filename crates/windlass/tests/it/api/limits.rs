@@ -1,0 +1,175 @@
+//! Everything has a bound, and who goes beyond it is told by the status that the documentation names.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+use windlass::controller::api::Bounds;
+use windlass::core::rate::Rate;
+
+use super::arrange::{Ask, Controller, Setup, TOKEN, read_to_end};
+
+const WAITS: &str = "name: waits\nsteps: { s: { run: make } }\n";
+
+#[tokio::test]
+async fn heads_and_targets_have_a_bound() {
+    let controller = Controller::start().await;
+    let get = |target: &str, more: &str| {
+        format!("GET {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{more}\r\n").into_bytes()
+    };
+    let long = |bytes| format!("/runs?pipeline={}", "x".repeat(bytes));
+    assert_eq!(controller.send(&get(&long(8_000), "")).await.status, 200);
+    assert_eq!(controller.send(&get(&long(9_000), "")).await.refusal(), (414, "url_too_long"));
+    assert_eq!(controller.send(&get(&long(70_000), "")).await.status, 414, "no head is so long");
+    let lines = |count| "x-a: b\r\n".repeat(count);
+    assert_eq!(controller.send(&get("/runs", &lines(90))).await.status, 200);
+    assert_eq!(controller.send(&get("/runs", &lines(120))).await.status, 431);
+    controller.shut_down().await;
+}
+
+/// Statuses of so many requests, one after the other.
+async fn statuses(controller: &Controller, count: usize, token: &str) -> Vec<u16> {
+    let mut seen = Vec::new();
+    for _ in 0..count {
+        let headers = vec![("authorization", token)];
+        let ask = Ask { method: "GET", path: "/runs", headers, ..Ask::default() };
+        seen.push(controller.send(&ask.bytes()).await.status);
+    }
+    seen
+}
+
+#[tokio::test]
+async fn who_asks_too_often_is_told_to_wait_and_others_are_answered() {
+    let rate = Some(Rate { each_second: 1, at_once: 10 });
+    let controller = Controller::with(Setup { rate, token: Some(TOKEN), ..Setup::default() }).await;
+    let wrong = statuses(&controller, 30, "Bearer 0123456789abcdef0123456789abcdee").await;
+    assert_eq!(wrong[..10], [401; 10]);
+    assert!(wrong[10..].iter().filter(|status| **status == 429).count() >= 15, "{wrong:?}");
+    let other = statuses(&controller, 5, "Bearer another-that-is-wrong-as-well").await;
+    assert!(other.contains(&429), "a guess is counted whatever it is: {other:?}");
+    let right = format!("Bearer {TOKEN}");
+    let right = statuses(&controller, 30, &right).await;
+    assert_eq!(right[..10], [200; 10], "who has the token is not counted with who has not");
+    assert!(right[10..].iter().filter(|status| **status == 429).count() >= 15, "{right:?}");
+    let told = controller.get("/runs").await;
+    assert_eq!(told.refusal(), (429, "too_many_requests"));
+    assert!(told.head.contains("retry-after: 1"), "{}", told.head);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn workers_that_have_joined_are_not_counted() {
+    let rate = Some(Rate { each_second: 1, at_once: 10 });
+    let controller = Controller::with(Setup { rate, ..Setup::default() }).await;
+    let joined = controller.post("/workers/register", &json!({ "hostname": "build-7" })).await.json;
+    let secret = joined["secret"].as_str().expect("it has one");
+    let path = format!("/workers/{}/heartbeat", joined["worker_id"].as_str().expect("a number"));
+    for _ in 0..40 {
+        let headers = vec![("windlass-worker", secret)];
+        let body = b"{\"leases\": []}".to_vec();
+        let ask = Ask { method: "POST", path: &path, headers, body };
+        assert_eq!(controller.ask(ask).await.status, 200);
+    }
+    let mut refused = Vec::new();
+    for _ in 0..40 {
+        let ask = Ask { method: "POST", path: &path, body: b"{}".to_vec(), ..Ask::default() };
+        refused.push(controller.ask(ask).await.status);
+    }
+    assert!(refused.contains(&401) && refused.contains(&429), "{refused:?}");
+    controller.shut_down().await;
+}
+
+fn few_seats() -> Setup {
+    let bounds = Bounds { connections: 8, of_one_address: 4, ..Bounds::default() };
+    Setup { bounds, ..Setup::default() }
+}
+
+#[tokio::test]
+async fn those_who_say_nothing_make_room_for_those_who_do() {
+    let controller = Controller::with(few_seats()).await;
+    let mut idle = Vec::new();
+    for _ in 0..40 {
+        idle.push(controller.connect().await);
+    }
+    assert_eq!(controller.get("/runs").await.status, 200);
+    for stream in &mut idle[..30] {
+        assert_eq!(read_to_end(stream).await, b"", "the first to come are the first to go");
+    }
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn where_everybody_is_busy_a_newcomer_finds_the_door_closed() {
+    let controller = Controller::with(few_seats()).await;
+    let id = controller.submit(WAITS).await;
+    let head =
+        format!("GET /runs/{id}/events?after=1000000&wait_ms=30000 HTTP/1.1\r\nhost: a\r\n\r\n");
+    let mut waiting = Vec::new();
+    for _ in 0..4 {
+        let mut stream = controller.connect().await;
+        stream.write_all(head.as_bytes()).await.expect("it listens");
+        waiting.push(stream);
+    }
+    // They are busy once their heads were read, which nobody tells.
+    let turned_away = async || controller.get("/healthz").await.status == 0;
+    until(turned_away).await;
+    drop(waiting.pop());
+    until(async || controller.get("/healthz").await.status == 200).await;
+    drop(waiting);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_reads_nothing_is_given_up() {
+    let bounds = Bounds { read_within: Duration::from_millis(300), ..Bounds::default() };
+    let controller = Controller::with(Setup { bounds, ..Setup::default() }).await;
+    let steps: String =
+        (0..2_000).map(|n| ["  step-", &n.to_string(), ": { run: make }\n"].concat()).collect();
+    let id = controller.submit(&format!("name: wide\nsteps:\n{steps}")).await;
+    let page = controller.get(&format!("/runs/{id}")).await.body.len();
+    assert!(page > 100_000, "{page}");
+    let ask = format!("GET /runs/{id} HTTP/1.1\r\nhost: a\r\n\r\n");
+    let mut stream = controller.connect().await;
+    // Far more than lies in the buffers between two ends.
+    stream.write_all(ask.repeat(400).as_bytes()).await.expect("it listens");
+    until(async || is_closed(&stream)).await;
+    assert_eq!(controller.get("/healthz").await.status, 200);
+    controller.shut_down().await;
+}
+
+/// Whether the other end has gone, told by a byte that it does not want.
+fn is_closed(stream: &TcpStream) -> bool {
+    stream.try_write(b"\n").is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_is_cut_off() {
+    let controller = Controller::start().await;
+    let mut stream = controller.connect().await;
+    let head = "POST /runs/latest/cancel HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.expect("it listens");
+    let chunk = ["10000\r\n", &" ".repeat(0x10000), "\r\n"].concat();
+    // 64 KiB each, for ever.
+    while stream.write_all(chunk.as_bytes()).await.is_ok() {}
+    let mut stream = controller.connect().await;
+    stream.write_all(head.as_bytes()).await.expect("it listens");
+    for _ in 0..33 {
+        if stream.write_all(chunk.as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    let answer = String::from_utf8(read_to_end(&mut stream).await).expect("it is text");
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("too_large"), "{answer}");
+    controller.shut_down().await;
+}
+
+/// Waits for something that has to come.
+async fn until(mut reached: impl AsyncFnMut() -> bool) {
+    let end = Instant::now() + Duration::from_mins(1);
+    while !reached().await {
+        assert!(Instant::now() < end, "not within a minute");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
