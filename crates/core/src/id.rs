@@ -46,6 +46,17 @@ number! {
     /// Number of an exchange within an incarnation; grows by one with each exchange that the worker sends.
     Seq(u64), "s"
 }
+number! {
+    /// A token that opens a controller: the how-manieth that was made.
+    TokenId(u64), "k"
+}
+
+impl TokenId {
+    /// Reads what `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.strip_prefix('k')?.parse().ok().map(Self)
+    }
+}
 
 /// One execution of a plan.
 ///

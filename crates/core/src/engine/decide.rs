@@ -4,6 +4,7 @@ use super::event::Event;
 use super::request::{Answer, Decision, Denial, Request};
 use super::state::Engine;
 use super::timer::Timer;
+use crate::access::Principal;
 use crate::id::{Fence, Incarnation, Term, WorkerId};
 use crate::planted::Bug;
 use crate::session::{Refusal, Reply, ReplyBody};
@@ -36,30 +37,42 @@ impl Engine {
         self.now = self.now.max(now);
         self.at_work = request.run();
         let mut out = Out { events: Vec::new(), replies: Vec::new(), luck };
-        let answer = match request {
-            Request::Lead { term, ttl, generation, own } => {
-                self.lead(&mut out, Event::Led { term, ttl, generation, own }, term)
-            }
-            Request::Register(register) => self.register(&mut out, register),
-            Request::Exchange(exchange) => self.exchange(&mut out, &exchange),
-            Request::GuardEnded { worker, incarnation, started } => {
-                self.guard_ended(&mut out, worker, incarnation, &started)
-            }
-            Request::Submit(submit) => self.submit(&mut out, submit),
-            Request::Cancel { run, level } => self.cancel(&mut out, run, level),
-            Request::Condemn { run } => self.condemn(&mut out, run),
-            Request::Drain { worker } => self.drain(&mut out, worker),
-            Request::ForceRelease { lock, fence } => self.force_release(&mut out, lock, fence),
-            Request::Seal { run } => self.seal(&mut out, run),
-            Request::Silent => Answer::Silent(self.silent_workers()),
-            Request::Tick => self.tick(&mut out),
-        };
+        let answer = self.answer(&mut out, request);
         self.work_off(&mut out);
         self.serve_parked(&mut out);
         if !self.todo.is_empty() || self.board.stirred {
             self.timers.set(self.now, Timer::Unfinished);
         }
         Decision { at: self.now, events: out.events, replies: out.replies, answer }
+    }
+
+    /// Has one rule answer.
+    pub(super) fn answer(&mut self, out: &mut Out, request: Request) -> Answer {
+        match request {
+            Request::Lead { term, ttl, generation, own } => {
+                self.lead(out, Event::Led { term, ttl, generation, own }, term)
+            }
+            Request::Register(register) => self.register(out, register),
+            Request::Exchange(exchange) => self.exchange(out, &exchange),
+            Request::GuardEnded { worker, incarnation, started } => {
+                self.guard_ended(out, worker, incarnation, &started)
+            }
+            Request::Submit(submit) => self.submit(out, submit),
+            Request::Cancel { run, level } => self.cancel(out, run, level),
+            Request::Condemn { run } => self.condemn(out, run),
+            Request::Drain { worker } => self.drain(out, worker),
+            Request::ForceRelease { lock, fence } => self.force_release(out, lock, fence),
+            Request::Seal { run } => self.seal(out, run),
+            Request::Silent => Answer::Silent(self.silent_workers()),
+            Request::Tick => self.tick(out),
+            Request::Asked { by, request } => self.asked(out, by, *request),
+            Request::Join { register, digest } => {
+                self.join(out, register, digest, Principal::Local)
+            }
+            Request::RevokeWorker { worker } => self.revoke_worker(out, worker),
+            Request::CreateToken(token) => self.create_token(out, token),
+            Request::RevokeToken { token } => self.revoke_token(out, token),
+        }
     }
 
     /// When the engine wants a [`Request::Tick`], if nothing else comes before.

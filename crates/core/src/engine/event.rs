@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
+use crate::access::{About, Act, Digest, NewToken, Principal};
+use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use crate::outcome::{Outcome, Output, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::requirement::Labels;
@@ -210,12 +211,48 @@ pub enum Event {
         /// From which lease.
         fence: Fence,
     },
+    /// A worker was let in: its own secret opens the controller to it.
+    WorkerEnrolled {
+        /// Which.
+        worker: WorkerId,
+        /// What is kept of its secret.
+        digest: Digest,
+        /// Who let it in.
+        by: Principal,
+    },
+    /// A worker's credential was ended.
+    WorkerRevoked {
+        /// Whose.
+        worker: WorkerId,
+    },
+    /// A token was made.
+    TokenCreated {
+        /// Which.
+        id: TokenId,
+        /// What it is, without the token itself.
+        token: NewToken,
+    },
+    /// A token was taken back.
+    TokenRevoked {
+        /// Which.
+        id: TokenId,
+    },
+    /// What came just before was done on somebody's word.
+    Acted {
+        /// Whose.
+        by: Principal,
+        /// What was done.
+        act: Act,
+        /// To what.
+        about: About,
+    },
 }
 
 impl Event {
     /// The run that it is about; `None` for what concerns the whole cluster.
     pub const fn run(&self) -> Option<RunId> {
         match self {
+            Self::Acted { about, .. } => about.run(),
             Self::RunSubmitted { run, .. }
             | Self::RunCancelled { run, .. }
             | Self::RunEnded { run, .. }
@@ -237,8 +274,20 @@ impl Event {
             | Self::WorkerEnded { .. }
             | Self::WorkerForgotten { .. }
             | Self::Braked { .. }
-            | Self::LockForced { .. } => None,
+            | Self::LockForced { .. }
+            | Self::WorkerEnrolled { .. }
+            | Self::WorkerRevoked { .. }
+            | Self::TokenCreated { .. }
+            | Self::TokenRevoked { .. } => None,
         }
+    }
+
+    /// Whether who may ask is not the same afterwards.
+    pub const fn changes_access(&self) -> bool {
+        matches!(
+            self,
+            Self::TokenCreated { .. } | Self::TokenRevoked { .. } | Self::WorkerRevoked { .. }
+        )
     }
 }
 

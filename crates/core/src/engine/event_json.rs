@@ -13,7 +13,8 @@ use super::event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, RunOptions, Settled, Unplaceable,
 };
 use super::utc::Utc;
-use crate::id::{Fence, RunId, StepIx, WorkerId};
+use crate::access::{Acted, NewToken};
+use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::outcome::{Outcome, Output};
 use crate::plan::Plan;
 use crate::session::Home;
@@ -82,6 +83,11 @@ impl Event {
             Self::StepSettled { .. } => "step_settled",
             Self::LateOutcome { .. } => "late_outcome",
             Self::LockForced { .. } => "lock_forced",
+            Self::WorkerEnrolled { .. } => "worker_enrolled",
+            Self::WorkerRevoked { .. } => "worker_revoked",
+            Self::TokenCreated { .. } => "token_created",
+            Self::TokenRevoked { .. } => "token_revoked",
+            Self::Acted { .. } => "acted",
         }
     }
 
@@ -102,14 +108,19 @@ impl Event {
             | Self::WorkerReturned { worker }
             | Self::WorkerDrained { worker }
             | Self::WorkerEnded { worker, .. }
-            | Self::WorkerForgotten { worker } => (None, Some(*worker), None),
+            | Self::WorkerForgotten { worker }
+            | Self::WorkerEnrolled { worker, .. }
+            | Self::WorkerRevoked { worker } => (None, Some(*worker), None),
             Self::LockForced { fence, .. } => (None, None, Some(*fence)),
             Self::Led { .. }
             | Self::Braked { .. }
             | Self::RunSubmitted { .. }
             | Self::RunCancelled { .. }
             | Self::RunEnded { .. }
-            | Self::RunSealed { .. } => (None, None, None),
+            | Self::RunSealed { .. }
+            | Self::TokenCreated { .. }
+            | Self::TokenRevoked { .. }
+            | Self::Acted { .. } => (None, None, None),
         }
     }
 
@@ -149,10 +160,15 @@ impl Event {
             Self::StepSettled { settled, .. } => settlement(settled),
             Self::LateOutcome { outcome, .. } => Value::Object(outcome_of(outcome)),
             Self::LockForced { lock, .. } => json!({ "lock": lock }),
+            Self::WorkerEnrolled { by, .. } => json!({ "by": by.to_json() }),
+            Self::TokenCreated { id, token } => token_of(*id, token),
+            Self::TokenRevoked { id } => json!({ "token": id.to_string() }),
+            Self::Acted { by, act, about } => Acted::data(by, *act, about),
             Self::WorkerLost { .. }
             | Self::WorkerReturned { .. }
             | Self::WorkerDrained { .. }
             | Self::WorkerForgotten { .. }
+            | Self::WorkerRevoked { .. }
             | Self::RunSealed { .. }
             | Self::Confirmed { .. }
             | Self::Started { .. }
@@ -160,6 +176,16 @@ impl Event {
             | Self::ConditionHeld { .. } => json!({}),
         }
     }
+}
+
+/// What a token is, without what is kept of its secret.
+fn token_of(id: TokenId, token: &NewToken) -> Value {
+    json!({
+        "token": id.to_string(),
+        "name": token.name,
+        "scopes": token.scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
+        "expires_at": token.expires.map(|at| Utc(at).to_string()),
+    })
 }
 
 fn submitted(plan: &Plan, options: &RunOptions, reused: usize) -> Value {

@@ -90,6 +90,9 @@ impl Engine {
         let worker =
             self.worker_ids.get(&exchange.worker).copied().ok_or(Refusal::NotRegistered)?;
         let it = &self.workers[worker];
+        if self.keys.is_revoked(exchange.worker) {
+            return Err(Refusal::Revoked);
+        }
         if exchange.incarnation > it.incarnation {
             return Err(Refusal::NotRegistered);
         }

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use super::run::{NONE, Run};
 use super::state::{Engine, Todo};
-use super::worker::Worker;
+use super::worker::{Worker, WorkerStatus};
+use crate::access::{ACTS_MAX, ENROLLED_MAX, Standing, TOKENS_MAX};
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
 
@@ -44,6 +45,7 @@ impl Engine {
         self.check_leases(&mut found);
         self.check_locks(&mut found);
         self.check_board(&mut found);
+        self.check_access(&mut found);
         found.0
     }
 
@@ -164,6 +166,23 @@ impl Engine {
                     format!("{holder} holds {} without a lease", lock.name)
                 });
             }
+        }
+    }
+
+    fn check_access(&self, found: &mut Found) {
+        let kept = (self.keys.tokens().len(), self.keys.workers().len(), self.acts.len());
+        let bounded = kept.0 <= TOKENS_MAX && kept.1 <= ENROLLED_MAX && kept.2 <= ACTS_MAX;
+        found.check(bounded, "I22 access", || format!("tokens, credentials, acts: {kept:?}"));
+        let mut names = BTreeSet::new();
+        let valid = self.keys.tokens().filter(|it| it.standing(self.now) == Standing::Valid);
+        for token in valid {
+            let fresh = names.insert(&token.token.name) && !token.token.scopes.is_empty();
+            found
+                .check(fresh, "I22 access", || format!("{token:?} opens nothing, or a name twice"));
+        }
+        for (id, _) in self.keys.workers().filter(|(_, it)| it.revoked.is_some()) {
+            let online = self.worker_status(id) == Some(WorkerStatus::Online);
+            found.check(!online, "I22 access", || format!("{id} is revoked and gets leases"));
         }
     }
 

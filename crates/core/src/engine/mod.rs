@@ -15,10 +15,12 @@
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
 //! | `transition` | the one table of a step's life |
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
+//! | `keys`, `audit` | who may ask: tokens and workers' credentials; on whose word something was done |
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
 //! | `report`, `queue`, `standing`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
 
 mod apply;
+mod audit;
 mod board;
 mod cancel;
 mod class;
@@ -33,6 +35,7 @@ mod flow;
 mod give_back;
 mod grant;
 mod invariants;
+mod keys;
 mod lane;
 mod lease;
 mod lock;

@@ -61,6 +61,9 @@ impl Engine {
         if !(1..=SLOTS_MAX).contains(&register.slots) {
             return Some(Refusal::BadSlots(register.slots));
         }
+        if self.keys.is_revoked(register.worker) {
+            return Some(Refusal::Revoked);
+        }
         if let Some(worker) = known.map(|worker| &self.workers[worker]) {
             if register.incarnation < worker.incarnation {
                 return Some(Refusal::Superseded);
@@ -93,6 +96,10 @@ impl Engine {
             return Answer::Refused(Refusal::NotRegistered);
         };
         let it = &self.workers[worker_ix];
+        // Who is not trusted any more is not believed that nothing of it runs: its locks would be free too soon.
+        if self.keys.is_revoked(worker) {
+            return Answer::Refused(Refusal::Revoked);
+        }
         if it.incarnation != incarnation {
             return Answer::Refused(Refusal::Superseded);
         }

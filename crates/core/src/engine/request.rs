@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::event::{CancelLevel, Event, Reused, RunOptions};
-use crate::id::{Fence, Incarnation, RunId, Term, WorkerId};
+use crate::access::{Digest, NewToken, Principal};
+use crate::id::{Fence, Incarnation, RunId, Term, TokenId, WorkerId};
 use crate::plan::Plan;
 use crate::session::{Exchange, Refusal, Register, Registered, Reply};
 use crate::time::{Span, Time};
@@ -71,12 +72,68 @@ pub enum Request {
     Silent,
     /// Time has passed.
     Tick,
+    /// Somebody asks for something: what comes of it is told together with who it was.
+    Asked {
+        /// Who.
+        by: Principal,
+        /// For what.
+        request: Box<Request>,
+    },
+    /// A worker joins, and its own secret opens the controller to it from then on.
+    Join {
+        /// As it registers.
+        register: Register,
+        /// What is kept of its secret.
+        digest: Digest,
+    },
+    /// A worker's credential is to end, at once. What it holds ends by time: its processes may still run.
+    RevokeWorker {
+        /// Whose.
+        worker: WorkerId,
+    },
+    /// A token is to be made.
+    CreateToken(NewToken),
+    /// A token is to be taken back, at once.
+    RevokeToken {
+        /// Which.
+        token: TokenId,
+    },
 }
 
 impl Request {
-    /// The run that it names, if it is about one.
-    pub(super) const fn run(&self) -> Option<RunId> {
+    /// The same, asked by somebody.
+    #[must_use]
+    pub fn by(self, by: Principal) -> Self {
+        Self::Asked { by, request: Box::new(self) }
+    }
+
+    /// The run that it submits, if it submits one.
+    pub fn submitted(&self) -> Option<RunId> {
         match self {
+            Self::Asked { request, .. } => request.submitted(),
+            Self::Submit(submit) => Some(submit.run),
+            Self::Cancel { .. }
+            | Self::Condemn { .. }
+            | Self::Seal { .. }
+            | Self::Lead { .. }
+            | Self::Register(_)
+            | Self::Join { .. }
+            | Self::Exchange(_)
+            | Self::GuardEnded { .. }
+            | Self::Drain { .. }
+            | Self::ForceRelease { .. }
+            | Self::RevokeWorker { .. }
+            | Self::CreateToken(_)
+            | Self::RevokeToken { .. }
+            | Self::Silent
+            | Self::Tick => None,
+        }
+    }
+
+    /// The run that it names, if it is about one.
+    pub(super) fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Asked { request, .. } => request.run(),
             Self::Submit(submit) => Some(submit.run),
             Self::Cancel { run, .. } | Self::Condemn { run } | Self::Seal { run } => Some(*run),
             Self::Lead { .. }
@@ -85,6 +142,10 @@ impl Request {
             | Self::GuardEnded { .. }
             | Self::Drain { .. }
             | Self::ForceRelease { .. }
+            | Self::Join { .. }
+            | Self::RevokeWorker { .. }
+            | Self::CreateToken(_)
+            | Self::RevokeToken { .. }
             | Self::Silent
             | Self::Tick => None,
         }
@@ -139,6 +200,8 @@ pub enum Answer {
         /// What its sender should know.
         warnings: Vec<Warning>,
     },
+    /// The token was made, or was there.
+    TokenCreated(TokenId),
     /// These workers count as live, and two of their exchanges are overdue.
     Silent(Vec<WorkerId>),
     /// A worker was refused.
@@ -192,6 +255,26 @@ pub enum Denial {
     /// No such worker.
     #[error("there is no worker {0}")]
     NoSuchWorker(WorkerId),
+    /// The leader's own worker shows nothing that could be ended.
+    #[error("worker {0} is the leader's own: it ends with the leader")]
+    OwnWorker(WorkerId),
+    /// No such token.
+    #[error("there is no token {0}")]
+    NoSuchToken(TokenId),
+    /// Another valid token has the name.
+    #[error("a token `{name}` is valid already ({id}): choose another name, or revoke that one")]
+    TokenExists {
+        /// The name.
+        name: Box<str>,
+        /// Which one has it.
+        id: TokenId,
+    },
+    /// As many tokens as there may be.
+    #[error("{0} tokens are valid, as many as may be: revoke those that nobody needs")]
+    TooManyTokens(usize),
+    /// A token that would open nothing.
+    #[error("a token needs a scope: read, submit, worker or admin")]
+    NoScope,
     /// The lock is not held by that lease.
     #[error("lock `{lock}` is not held by lease {fence}")]
     LockNotHeld {

@@ -7,6 +7,7 @@ use super::lock::Lock;
 use super::run::Run;
 use super::state::Engine;
 use super::worker::Worker;
+use crate::access::{Acted, Enrolment, NewToken, TokenRecord};
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
 
@@ -48,6 +49,7 @@ impl Engine {
             let Worker { id, home, drained, since, groups, .. } = worker;
             writeln!(text, "{id} {home:?} {drained} {since} {groups:?}")?;
         }
+        writeln!(text, "{:?}", self.keys)?;
         for (at, lane) in self.board.lanes.iter() {
             let queued: Vec<_> = lane.iter().collect();
             writeln!(text, "lane {at} {:?} passed {} {queued:?}", lane.key, lane.passed)?;
@@ -65,6 +67,16 @@ impl Engine {
         }
         for lock in self.board.lock_ids.values() {
             lock_line(text, &self.board.locks[*lock])?;
+        }
+        for token in self.keys.tokens() {
+            token_line(text, token)?;
+        }
+        for (worker, enrolment) in self.keys.workers() {
+            let Enrolment { name, digest: _, by, since, revoked } = enrolment;
+            writeln!(text, "enrolled {name} {worker} by {by} at {since} revoked {revoked:?}")?;
+        }
+        for Acted { at, by, act, about } in self.acts.iter() {
+            writeln!(text, "{by}: {act} {about} at {at}")?;
         }
         Ok(())
     }
@@ -131,6 +143,15 @@ fn worker_line(text: &mut String, worker: &Worker) -> fmt::Result {
         write!(text, " [{labels}]")?;
     }
     writeln!(text)
+}
+
+fn token_line(text: &mut String, record: &TokenRecord) -> fmt::Result {
+    let TokenRecord { id, token, created, revoked } = record;
+    let NewToken { name, scopes, digest: _, expires } = token;
+    writeln!(
+        text,
+        "token {id} {name} [{scopes}] made at {created} expires {expires:?} revoked {revoked:?}"
+    )
 }
 
 fn lock_line(text: &mut String, lock: &Lock) -> fmt::Result {

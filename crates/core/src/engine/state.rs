@@ -11,6 +11,7 @@ use super::lease::Lease;
 use super::run::Run;
 use super::timer::Timers;
 use super::worker::{Worker, WorkerStatus};
+use crate::access::{Acts, Keyring};
 use crate::id::{Fence, RunId, StepIx, Term, WorkerId};
 use crate::outcome::{Output, RunStatus, StepStatus};
 use crate::plan::Condition;
@@ -56,6 +57,11 @@ pub struct Engine {
     pub(super) at_work: Option<RunId>,
     /// Volatile: the brake, while it is on.
     pub(super) brake: Option<Brake>,
+    // From here on: not in a snapshot of version 1.
+    /// Tokens and workers' credentials.
+    pub(super) keys: Keyring,
+    /// What was lately done on whose word.
+    pub(super) acts: Acts,
 }
 
 /// How fast silent workers are given up when many are silent at once.
@@ -135,6 +141,8 @@ impl Engine {
             notify: BTreeSet::new(),
             at_work: None,
             brake: None,
+            keys: Keyring::default(),
+            acts: Acts::default(),
         }
     }
 
@@ -159,6 +167,16 @@ impl Engine {
     /// The run that the engine decided on last: the one to blame if it panicked.
     pub const fn at_work(&self) -> Option<RunId> {
         self.at_work
+    }
+
+    /// Every token and every worker's credential.
+    pub const fn keys(&self) -> &Keyring {
+        &self.keys
+    }
+
+    /// What was lately done on whose word.
+    pub const fn acts(&self) -> &Acts {
+        &self.acts
     }
 
     /// The time of the newest event or decision.

@@ -294,4 +294,9 @@ pub enum Refusal {
     /// A worker that could run nothing, or claims to run more than any machine.
     #[error("a worker has 1 to 10000 slots, not {0}")]
     BadSlots(u32),
+    /// Its credential was ended.
+    #[error(
+        "it was revoked: to come back it joins as a new worker, with another --state folder and a token"
+    )]
+    Revoked,
 }

@@ -328,6 +328,15 @@ impl WorkerSession {
         self.config.capacity.saturating_sub(u32::try_from(open).unwrap_or(u32::MAX))
     }
 
+    /// The leader refused this worker for good, before it came to any reply.
+    pub fn on_dismissal(&mut self, refusal: Refusal) -> Vec<Action> {
+        if self.is_over() {
+            return Vec::new();
+        }
+        self.phase = Life::Over(refusal);
+        self.kill_started()
+    }
+
     fn on_refusal(&mut self, seq: Seq, refusal: Refusal) -> Vec<Action> {
         match refusal {
             Refusal::OldSeq => return Vec::new(),
@@ -337,10 +346,10 @@ impl WorkerSession {
             | Refusal::Ended
             | Refusal::NameTaken { .. }
             | Refusal::TooManyWorkers(_)
-            | Refusal::BadSlots(_) => {}
+            | Refusal::BadSlots(_)
+            | Refusal::Revoked => {}
         }
-        self.phase = Life::Over(refusal);
-        self.kill_started()
+        self.on_dismissal(refusal)
     }
 
     fn kill_started(&mut self) -> Vec<Action> {

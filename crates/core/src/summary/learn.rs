@@ -42,7 +42,12 @@ impl Summary {
             | Event::Confirmed { .. }
             | Event::ConditionHeld { .. }
             | Event::LateOutcome { .. }
-            | Event::LockForced { .. } => {}
+            | Event::LockForced { .. }
+            | Event::WorkerEnrolled { .. }
+            | Event::WorkerRevoked { .. }
+            | Event::TokenCreated { .. }
+            | Event::TokenRevoked { .. }
+            | Event::Acted { .. } => {}
         }
         self.heard_at = self.heard_at.max(at);
     }

@@ -177,7 +177,8 @@ fn is_of_sweep(event: &Event) -> bool {
 
 fn life_of(request: &Request) -> Option<Incarnation> {
     match request {
-        Request::Register(register) => Some(register.incarnation),
+        Request::Register(register) | Request::Join { register, .. } => Some(register.incarnation),
+        Request::Asked { request, .. } => life_of(request),
         Request::GuardEnded { incarnation, .. } => Some(*incarnation),
         Request::Lead { .. }
         | Request::Exchange(_)
@@ -186,6 +187,9 @@ fn life_of(request: &Request) -> Option<Incarnation> {
         | Request::Condemn { .. }
         | Request::Drain { .. }
         | Request::ForceRelease { .. }
+        | Request::RevokeWorker { .. }
+        | Request::CreateToken(_)
+        | Request::RevokeToken { .. }
         | Request::Seal { .. }
         | Request::Silent
         | Request::Tick => None,
@@ -198,8 +202,10 @@ fn told(life: Incarnation, answer: Answer) -> Option<Down> {
         Answer::Registered(told) => Some(Down::Joined(life, Ok(told))),
         Answer::Refused(refusal) => Some(Down::Joined(life, Err(refusal))),
         Answer::Done => Some(Down::GuardHeard(life)),
-        Answer::Exchanged | Answer::Submitted { .. } | Answer::Silent(_) | Answer::Denied(_) => {
-            None
-        }
+        Answer::Exchanged
+        | Answer::Submitted { .. }
+        | Answer::TokenCreated(_)
+        | Answer::Silent(_)
+        | Answer::Denied(_) => None,
     }
 }

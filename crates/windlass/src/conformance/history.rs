@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use windlass_core::access::{Digest, NewToken, Principal, Scope};
 use windlass_core::engine::{Answer, CancelLevel, Config, Engine, Event, Request, Reused, Submit};
-use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
+use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
 use windlass_core::plan::{
     Condition, LockOrder, LockUse, Plan, PlanBuilder, Retry, StepSpec, When,
@@ -21,6 +22,7 @@ const START: u64 = 1_790_000_000_000;
 const TTL: Span = Span::secs(15);
 const ALPHA: WorkerId = WorkerId(1);
 const BETA: WorkerId = WorkerId(2);
+const GAMMA: WorkerId = WorkerId(3);
 /// More rounds than any run of the story needs.
 const ROUNDS_MAX: usize = 50;
 
@@ -43,6 +45,7 @@ pub fn history() -> History {
     story.a_worker_comes_back_too_late();
     story.workers_leave_and_vanish();
     story.a_run_is_left_open();
+    story.keys_are_handed_out_and_taken_back();
     History { batches: story.batches, state: story.engine.snapshot() }
 }
 
@@ -150,6 +153,22 @@ impl Story {
         self.finish((run, "lint"), Outcome::exit(0));
         self.exchange(ALPHA);
     }
+
+    fn keys_are_handed_out_and_taken_back(&mut self) {
+        let token = |name: &str, scope| NewToken {
+            name: name.into(),
+            scopes: [scope].into_iter().collect(),
+            digest: Digest::new(*blake3::hash(name.as_bytes()).as_bytes()),
+            expires: Some(Time::from_millis(START) + Span::hours(24)),
+        };
+        self.ask(Request::CreateToken(token("fleet", Scope::Worker)).by(Principal::Local));
+        self.ask(Request::CreateToken(token("ci", Scope::Submit)).by(Principal::TokenFile));
+        let fleet = Principal::Token { id: TokenId(1), name: "fleet".into() };
+        let (register, digest) = (register(GAMMA, 1), Digest::new([3; 32]));
+        self.ask(Request::Join { register, digest }.by(fleet));
+        self.ask(Request::RevokeWorker { worker: GAMMA }.by(Principal::Local));
+        self.ask(Request::RevokeToken { token: TokenId(1) }.by(Principal::Local));
+    }
 }
 
 impl Story {
@@ -179,16 +198,7 @@ impl Story {
 
     fn join(&mut self, worker: WorkerId, slots: u32) {
         self.crew.insert(worker, Hand { slots, ..Hand::default() });
-        let register = Register {
-            worker,
-            name: format!("node-{}", worker.0).into(),
-            incarnation: Incarnation(1),
-            labels: Labels::new(["docker", "os=linux", "cpu=8"]),
-            slots,
-            home: Home::Apart,
-            spooled: Vec::new(),
-        };
-        self.ask(Request::Register(register));
+        self.ask(Request::Register(register(worker, slots)));
     }
 
     fn submit(&mut self, number: u64, plan: Arc<Plan>, reused: Vec<Reused>) -> RunId {
@@ -300,6 +310,18 @@ fn deploy() -> Arc<Plan> {
     let lock = LockUse { name: "production".into(), order: LockOrder::CancelOlder };
     plan.step("push", StepSpec { locks: vec![lock], ..StepSpec::default() });
     Arc::new(plan.build().expect("the plan has no mistakes"))
+}
+
+fn register(worker: WorkerId, slots: u32) -> Register {
+    Register {
+        worker,
+        name: format!("node-{}", worker.0).into(),
+        incarnation: Incarnation(1),
+        labels: Labels::new(["docker", "os=linux", "cpu=8"]),
+        slots,
+        home: Home::Apart,
+        spooled: Vec::new(),
+    }
 }
 
 #[cfg(test)]

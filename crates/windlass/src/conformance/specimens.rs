@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use windlass_core::access::{About, Act, Digest, NewToken, Principal, Scope};
 use windlass_core::engine::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };
-use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
+use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
 use windlass_core::plan::{
     Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Plan, PlanBuilder,
@@ -23,7 +24,7 @@ const FENCE: Fence = Fence::new(u16::MAX, 12);
 const WORKER: WorkerId = WorkerId(u64::MAX);
 
 /// How many kinds of events there are.
-pub const KINDS: usize = 22;
+pub const KINDS: usize = 27;
 
 /// The name of an event's kind. A kind that is added is missed here first; then give it a specimen, a place in the
 /// history and in the next golden journal.
@@ -51,13 +52,18 @@ pub const fn kind(event: &Event) -> &'static str {
         Event::StepSettled { .. } => "StepSettled",
         Event::LateOutcome { .. } => "LateOutcome",
         Event::LockForced { .. } => "LockForced",
+        Event::WorkerEnrolled { .. } => "WorkerEnrolled",
+        Event::WorkerRevoked { .. } => "WorkerRevoked",
+        Event::TokenCreated { .. } => "TokenCreated",
+        Event::TokenRevoked { .. } => "TokenRevoked",
+        Event::Acted { .. } => "Acted",
     }
 }
 
 /// Events of every kind, at times that jump forth and back: a journal keeps what it is given.
 pub fn specimens() -> Vec<Recorded> {
     const TIMES: [u64; 5] = [0, 1_790_000_000_000, 1_790_000_000_001, u64::MAX, 1];
-    let groups = [workers(), runs(), leases(), endings(), settlements()];
+    let groups = [workers(), runs(), leases(), endings(), settlements(), access(), acts()];
     let times = TIMES.into_iter().cycle().map(Time::from_millis);
     let events = groups.into_iter().flatten().zip(times);
     events.map(|(event, at)| Recorded { at, event }).collect()
@@ -114,6 +120,42 @@ fn runs() -> Vec<Event> {
         ended(RunStatus::Failed),
         ended(RunStatus::Cancelled),
         Event::RunSealed { run },
+    ]
+}
+
+fn access() -> Vec<Event> {
+    let (worker, id) = (WORKER, TokenId(u64::MAX));
+    let token = |scopes: &[Scope], expires| NewToken {
+        name: "Bahnhof – ü".into(),
+        scopes: scopes.iter().copied().collect(),
+        digest: Digest::new([0x5a; 32]),
+        expires,
+    };
+    let (by, digest) = (Principal::TokenFile, Digest::new([1; 32]));
+    vec![
+        Event::WorkerEnrolled { worker, digest, by },
+        Event::WorkerRevoked { worker },
+        Event::TokenCreated { id, token: token(&Scope::ALL, Some(Time::from_millis(u64::MAX))) },
+        Event::TokenCreated { id: TokenId(1), token: token(&[Scope::Read], None) },
+        Event::TokenRevoked { id },
+    ]
+}
+
+fn acts() -> Vec<Event> {
+    let by_token = || Principal::Token { id: TokenId(7), name: "ci".into() };
+    let worker = || About::Worker { id: WORKER, name: "build-7".into() };
+    let token = || About::Token { id: TokenId(2), name: "ci".into() };
+    let lock = About::Lock { name: "ship/production".into(), fence: FENCE };
+    let acted = |by, act, about| Event::Acted { by, act, about };
+    vec![
+        acted(Principal::Local, Act::Submit, About::Run(RUN)),
+        acted(Principal::TokenFile, Act::Cancel, About::Run(RUN)),
+        acted(Principal::Worker { id: WORKER }, Act::Join, worker()),
+        acted(by_token(), Act::Drain, worker()),
+        acted(by_token(), Act::RevokeWorker, worker()),
+        acted(by_token(), Act::ForceRelease, lock),
+        acted(by_token(), Act::CreateToken, token()),
+        acted(by_token(), Act::RevokeToken, token()),
     ]
 }
 

@@ -270,13 +270,13 @@ impl<'a> Lead<'a> {
 
     fn hear(&mut self, ask: Ask) -> Verdict {
         match ask {
-            Ask::Request(request, asker) => match *request {
+            Ask::Request(request, asker) => match request.submitted() {
                 // Taking it failed before, and would again.
-                Request::Submit(submit) if self.node.condemned.contains(&submit.run) => {
-                    drop(asker.send(Answer::Denied(Denial::RunEnded(submit.run))));
+                Some(run) if self.node.condemned.contains(&run) => {
+                    drop(asker.send(Answer::Denied(Denial::RunEnded(run))));
                     Ok(())
                 }
-                request => self.decide(|lead| lead.request(Waiter::Asker(asker), request)),
+                _ => self.decide(|lead| lead.request(Waiter::Asker(asker), *request)),
             },
             Ask::Exchange(exchange, worker) => self.exchange(exchange, worker),
         }

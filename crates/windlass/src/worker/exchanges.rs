@@ -193,7 +193,8 @@ impl<'a> Shift<'a> {
             | Refusal::OldSeq
             | Refusal::NameTaken { .. }
             | Refusal::TooManyWorkers(_)
-            | Refusal::BadSlots(_) => Err(WorkerError::Refused(refusal.clone())),
+            | Refusal::BadSlots(_)
+            | Refusal::Revoked => Err(WorkerError::Refused(refusal.clone())),
         }
     }
 

@@ -13,53 +13,67 @@ use windlass::conformance::{History, KINDS, fold, history, kind, specimens};
 use windlass::core::engine::{Config, Engine};
 use windlass::journal::{Recorded, decode, decode_state, encode, encode_state};
 
+/// The releases whose files are kept, and how many kinds of events there were.
+const RELEASES: [(&str, usize); 2] = [("0.1", 22), (NEWEST, 27)];
+
+/// The one whose form of a snapshot is written today. Earlier forms are read.
+const NEWEST: &str = "0.2";
+
 #[test]
-fn the_journal_of_0_1_gives_the_state_that_it_gave_then() {
-    write_if_wanted("0.1");
-    let batches = read("0.1.journal");
-    let found: BTreeSet<_> = batches.iter().flatten().map(|it| kind(&it.event)).collect();
-    // Those that there were when it was written.
-    assert_eq!(found.len(), 22, "{found:?}");
-    let engine = fold(batches.iter().map(Vec::as_slice)).expect("it was a real history");
-    let state = fs::read_to_string(path("0.1.txt")).expect("the text is beside the journal");
-    assert_eq!(engine.snapshot(), state);
-    assert_eq!(engine.check(), []);
+fn the_journal_of_a_release_gives_the_state_that_it_gave_then() {
+    for (release, kinds) in RELEASES {
+        write_if_wanted(release);
+        let batches = read(&format!("{release}.journal"));
+        let found: BTreeSet<_> = batches.iter().flatten().map(|it| kind(&it.event)).collect();
+        assert_eq!(found.len(), kinds, "{found:?}");
+        let engine = fold(batches.iter().map(Vec::as_slice)).expect("it was a real history");
+        let state = fs::read_to_string(path(&format!("{release}.txt")));
+        assert_eq!(engine.snapshot(), state.expect("the text is beside the journal"));
+        assert_eq!(engine.check(), []);
+    }
 }
 
 /// Who begins with the snapshot has the state of who folds the journal, to the last detail, and goes on alike.
 #[test]
-fn the_snapshot_of_0_1_is_the_state_of_its_journal() {
-    write_if_wanted("0.1");
-    let snapshot = read_state("0.1.snapshot");
-    let batches = read("0.1.journal");
-    let folded = fold(batches.iter().map(Vec::as_slice)).expect("it was a real history");
-    assert_eq!(snapshot.details(), folded.details());
-    assert_eq!(snapshot.check(), []);
-    assert_eq!(snapshot.next_deadline(), folded.next_deadline());
+fn the_snapshot_of_a_release_is_the_state_of_its_journal() {
+    for (release, _) in RELEASES {
+        write_if_wanted(release);
+        let snapshot = read_state(&format!("{release}.snapshot"));
+        let batches = read(&format!("{release}.journal"));
+        let folded = fold(batches.iter().map(Vec::as_slice)).expect("it was a real history");
+        assert_eq!(snapshot.details(), folded.details());
+        assert_eq!(snapshot.check(), []);
+        assert_eq!(snapshot.next_deadline(), folded.next_deadline());
+    }
 }
 
 /// The history cannot have everything that an event can say; the specimens do.
 #[test]
-fn the_events_of_0_1_say_what_they_said_then() {
-    write_if_wanted("0.1");
-    let said: String = read("0.1.events").iter().flatten().map(line).collect();
-    let then = fs::read_to_string(path("0.1.events.txt")).expect("the text is beside the events");
-    for (now, then) in said.lines().zip(then.lines()) {
-        assert_eq!(now, then);
+fn the_events_of_a_release_say_what_they_said_then() {
+    for (release, _) in RELEASES {
+        write_if_wanted(release);
+        let said: String = read(&format!("{release}.events")).iter().flatten().map(line).collect();
+        let then = fs::read_to_string(path(&format!("{release}.events.txt")));
+        let then = then.expect("the text is beside the events");
+        for (now, then) in said.lines().zip(then.lines()) {
+            assert_eq!(now, then);
+        }
+        assert_eq!(said.lines().count(), then.lines().count());
     }
-    assert_eq!(said.lines().count(), then.lines().count());
 }
 
 /// What is written today is what was written then. When the codec gets a version this goes to the journal of that
 /// release: older bytes must be read for ever, but not written.
 #[test]
 fn the_bytes_have_not_changed_since() {
-    let bytes = fs::read(path("0.1.snapshot")).expect("it is committed");
-    let again = encode_state(&read_state("0.1.snapshot"));
+    let snapshot = format!("{NEWEST}.snapshot");
+    let bytes = fs::read(path(&snapshot)).expect("it is committed");
+    let again = encode_state(&read_state(&snapshot));
     assert!(bytes == again, "the same state is written as other bytes than before");
-    for name in ["0.1.journal", "0.1.events"] {
-        let bytes = fs::read(path(name)).expect("it is committed");
-        let again: Vec<u8> = read(name).iter().flat_map(|batch| framed(batch)).collect();
+    let of = |(release, _): (&str, _)| ["journal", "events"].map(|it| format!("{release}.{it}"));
+    for name in RELEASES.into_iter().flat_map(of) {
+        let bytes = fs::read(path(&name)).expect("it is committed");
+        let again: Vec<u8> = read(&name).iter().flat_map(|batch| framed(batch)).collect();
         assert!(bytes == again, "{name}: the same events are written as other bytes than before");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! `table` has one arm per event; what the arms call is beside it by theme.
 
+mod access;
 mod leases;
 mod runs;
 mod table;

@@ -1,7 +1,7 @@
 //! Events about runs, and steps that end without a lease.
 
 use super::ApplyError;
-use crate::engine::event::{CancelLevel, CancelReason, Reused, Settled};
+use crate::engine::event::{CancelLevel, CancelReason, Event, Settled};
 use crate::engine::run::{NONE, Run, Spent};
 use crate::engine::state::Engine;
 use crate::engine::submit::locks_of;
@@ -14,10 +14,11 @@ use crate::planted::Bug;
 impl Engine {
     pub(in crate::engine) fn run_submitted(
         &mut self,
-        run: Run,
-        reused: &[Reused],
+        id: RunId,
+        event: &Event,
     ) -> Result<(), ApplyError> {
-        let id = run.id;
+        let Event::RunSubmitted { plan, options, reused, .. } = event else { return Ok(()) };
+        let run = Run::new((id, self.runs_seen), plan.clone(), *options, self.now);
         let deadline = run.options.timeout.map(|timeout| self.now + timeout);
         self.nodes += run.steps.len();
         self.runs_seen += 1;
@@ -27,7 +28,6 @@ impl Engine {
         if let Some(deadline) = deadline {
             self.timers.set(deadline, Timer::RunDeadline(run_ix));
         }
-        let plan = self.runs[run_ix].plan.clone();
         for reuse in reused {
             self.runs[run_ix].step_mut(reuse.step).change(Change::Reused)?;
             if reuse.output != Output::None {

@@ -1,11 +1,10 @@
 //! One arm per event.
 
 use crate::engine::event::Event;
-use crate::engine::run::Run;
 use crate::engine::state::Engine;
 use crate::engine::transition::IllegalChange;
 use crate::engine::worker::WorkerStatus;
-use crate::id::{Fence, RunId, StepIx, WorkerId};
+use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::time::Time;
 
 /// An event that does not fit the state: a bug, or a journal that is not this engine's.
@@ -23,6 +22,9 @@ pub enum ApplyError {
     /// It names a lease that is not open.
     #[error("lease {0} is not open")]
     NoLease(Fence),
+    /// It names a token that is not here.
+    #[error("there is no token {0}")]
+    NoToken(TokenId),
     /// A step cannot be changed so.
     #[error(transparent)]
     Step(#[from] IllegalChange),
@@ -33,6 +35,10 @@ impl Engine {
     pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), ApplyError> {
         self.now = self.now.max(at);
         self.at_work = event.run();
+        self.fold(event)
+    }
+
+    fn fold(&mut self, event: &Event) -> Result<(), ApplyError> {
         match event {
             Event::Led { term, ttl, generation, own } => self.led((*term, *ttl, *generation), *own),
             Event::WorkerRegistered { worker, .. } => self.worker_registered(*worker, event),
@@ -44,10 +50,7 @@ impl Engine {
             }
             Event::WorkerForgotten { worker } => self.worker_forgotten(*worker)?,
             Event::Braked { .. } => {}
-            Event::RunSubmitted { run, plan, options, reused } => {
-                let run = Run::new((*run, self.runs_seen), plan.clone(), *options, self.now);
-                self.run_submitted(run, reused)?;
-            }
+            Event::RunSubmitted { run, .. } => self.run_submitted(*run, event)?,
             Event::RunCancelled { run, level, reason } => {
                 self.run_cancelled(*run, (*level, *reason))?;
             }
@@ -77,6 +80,11 @@ impl Engine {
                 self.late(*run, *step, *fence, outcome);
             }
             Event::LockForced { lock, fence } => self.lock_forced(lock, *fence),
+            Event::WorkerEnrolled { worker, .. } => self.worker_enrolled(*worker, event)?,
+            Event::WorkerRevoked { worker } => self.worker_revoked(*worker)?,
+            Event::TokenCreated { id, token } => self.keys.add(*id, token.clone(), self.now),
+            Event::TokenRevoked { id } => self.token_revoked(*id)?,
+            Event::Acted { by, act, about } => self.acted(by, *act, about),
         }
         Ok(())
     }

@@ -82,6 +82,11 @@ impl Witness {
             | Event::Braked { .. }
             | Event::Started { .. }
             | Event::LockForced { .. }
+            | Event::WorkerEnrolled { .. }
+            | Event::WorkerRevoked { .. }
+            | Event::TokenCreated { .. }
+            | Event::TokenRevoked { .. }
+            | Event::Acted { .. }
             | Event::RunSealed { .. } => Ok(()),
         }
     }
@@ -207,7 +212,12 @@ fn mark(event: &Event, marks: &mut Marks) {
         | Event::Ended { .. }
         | Event::BackoffEnded { .. }
         | Event::ConditionHeld { .. }
-        | Event::LockForced { .. } => {}
+        | Event::LockForced { .. }
+        | Event::WorkerEnrolled { .. }
+        | Event::WorkerRevoked { .. }
+        | Event::TokenCreated { .. }
+        | Event::TokenRevoked { .. }
+        | Event::Acted { .. } => {}
     }
 }
 

@@ -5,7 +5,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use windlass_core::engine::Denial;
-use windlass_core::id::RunId;
+use windlass_core::id::{RunId, WorkerId};
+use windlass_core::session::Refusal;
 
 use crate::archive::FindError;
 use crate::controller::NotLeader;
@@ -79,6 +80,11 @@ impl Refused {
     pub(super) fn wrong_token() -> Self {
         let detail = "the token is not this cluster's";
         Self::new(StatusCode::UNAUTHORIZED, "wrong_token", detail.to_owned())
+    }
+
+    pub(super) fn revoked_worker(worker: WorkerId) -> Self {
+        let detail = format!("worker {}: {}", worker.0, Refusal::Revoked);
+        Self::new(StatusCode::UNAUTHORIZED, "revoked_worker", detail)
     }
 
     pub(super) fn other_protocol(theirs: &str) -> Self {
@@ -161,6 +167,11 @@ impl From<Denial> for Refused {
             Denial::RunNotEnded(_) => (StatusCode::CONFLICT, "run_not_ended"),
             Denial::NoSuchWorker(_) => (StatusCode::NOT_FOUND, "no_such_worker"),
             Denial::LockNotHeld { .. } => (StatusCode::CONFLICT, "lock_not_held"),
+            Denial::OwnWorker(_) => (StatusCode::CONFLICT, "own_worker"),
+            Denial::NoSuchToken(_) => (StatusCode::NOT_FOUND, "no_such_token"),
+            Denial::TokenExists { .. } => (StatusCode::CONFLICT, "token_exists"),
+            Denial::TooManyTokens(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tokens"),
+            Denial::NoScope => (StatusCode::BAD_REQUEST, "bad_request"),
             Denial::TooManyRuns(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_runs"),
             Denial::TooManySteps { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_steps"),
             Denial::BadReuse(_) => (StatusCode::BAD_REQUEST, "bad_reuse"),

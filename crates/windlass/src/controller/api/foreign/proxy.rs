@@ -261,6 +261,7 @@ pub(super) fn refused(worker: WorkerId, refusal: &Refusal) -> Refused {
         Refusal::Superseded | Refusal::Ended => {
             Refused::conflict("not_this_life", refusal.to_string())
         }
+        Refusal::Revoked => Refused::revoked_worker(worker),
         Refusal::BadSlots(_) => Refused::bad(refusal.to_string()),
         Refusal::OldSeq | Refusal::NameTaken { .. } | Refusal::TooManyWorkers(_) => {
             Refused::conflict("refused", refusal.to_string())

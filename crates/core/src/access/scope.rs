@@ -1,5 +1,6 @@
-//! Who may do what.
+//! What can be allowed.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -56,5 +57,39 @@ impl FromStr for Scope {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|scope| scope.to_string() == text);
         found.ok_or_else(|| format!("`{text}` is no scope: read, submit, worker and admin are"))
+    }
+}
+
+/// What somebody is allowed, all of it together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scopes(BTreeSet<Scope>);
+
+impl Scopes {
+    /// Whether one of them allows it.
+    pub fn allow(&self, asked: Scope) -> bool {
+        self.iter().any(|scope| scope.allows(asked))
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = Scope> {
+        self.0.iter().copied()
+    }
+
+    /// Whether nothing is allowed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.iter().map(|scope| scope.to_string()).collect();
+        f.write_str(&words.join(" "))
     }
 }

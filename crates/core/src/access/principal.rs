@@ -1,0 +1,54 @@
+//! Who asks.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::id::{TokenId, WorkerId};
+
+/// Who asks, as far as it was shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Principal {
+    /// Somebody on the controller's machine, where nothing has to be shown.
+    Local,
+    /// Who has the token of the controller's own file.
+    TokenFile,
+    /// Who has a token.
+    Token {
+        /// Which.
+        id: TokenId,
+        /// What it was called then.
+        name: Box<str>,
+    },
+    /// A worker, by its own secret.
+    Worker {
+        /// Which.
+        id: WorkerId,
+    },
+}
+
+impl Principal {
+    /// As everybody shows it.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Local => json!({ "kind": "local" }),
+            Self::TokenFile => json!({ "kind": "token_file" }),
+            Self::Token { id, name } => {
+                json!({ "kind": "token", "id": id.to_string(), "name": name })
+            }
+            Self::Worker { id } => json!({ "kind": "worker", "id": id.to_string() }),
+        }
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::TokenFile => f.write_str("token file"),
+            Self::Token { id, name } => write!(f, "token {name} ({id})"),
+            Self::Worker { id } => write!(f, "worker {id}"),
+        }
+    }
+}

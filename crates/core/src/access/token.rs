@@ -1,0 +1,72 @@
+//! A token: what opens a controller to who shows it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::scope::Scopes;
+use crate::id::TokenId;
+use crate::time::Time;
+
+/// Tokens that are kept, those that are over included: each has a person or a program behind it, and every request is
+/// compared with all of them.
+pub const TOKENS_MAX: usize = 1_000;
+
+/// A token to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewToken {
+    /// What it is for; no two that are valid share a name.
+    pub name: Box<str>,
+    /// What it allows.
+    pub scopes: Scopes,
+    /// What is kept of it. The same again is the same token.
+    pub digest: Digest,
+    /// When it ends by itself, if it does.
+    pub expires: Option<Time>,
+}
+
+/// A token, as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRecord {
+    /// Which.
+    pub id: TokenId,
+    /// As it was asked for.
+    pub token: NewToken,
+    /// When it was made.
+    pub created: Time,
+    /// When it was taken back, if it was.
+    pub revoked: Option<Time>,
+}
+
+/// Whether a token opens anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    Valid,
+    /// It was taken back.
+    Revoked,
+    /// Its time is over.
+    Expired,
+}
+
+impl TokenRecord {
+    /// Whether it opens anything at a time.
+    pub fn standing(&self, now: Time) -> Standing {
+        if self.revoked.is_some() {
+            return Standing::Revoked;
+        }
+        let is_over = self.token.expires.is_some_and(|expires| expires <= now);
+        if is_over { Standing::Expired } else { Standing::Valid }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Valid => "valid",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        })
+    }
+}

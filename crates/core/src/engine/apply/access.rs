@@ -1,0 +1,46 @@
+//! Events about who may ask.
+
+use super::ApplyError;
+use crate::access::{About, Act, Acted, Enrolment, Principal};
+use crate::engine::event::Event;
+use crate::engine::state::Engine;
+use crate::id::{TokenId, WorkerId};
+
+impl Engine {
+    pub(in crate::engine) fn worker_enrolled(
+        &mut self,
+        id: WorkerId,
+        event: &Event,
+    ) -> Result<(), ApplyError> {
+        let Event::WorkerEnrolled { digest, by, .. } = event else { return Ok(()) };
+        let name = self.workers[self.worker_ix(id)?].name.clone();
+        let (digest, by, since) = (Some(*digest), by.clone(), self.now);
+        let enrolment = Enrolment { name, digest, by, since, revoked: None };
+        let known = &self.worker_ids;
+        self.keys.enrol(id, enrolment, |worker| known.contains_key(&worker));
+        Ok(())
+    }
+
+    /// It gets nothing more. What it holds stays its own until that ends by time, as with any worker that is not heard.
+    pub(in crate::engine) fn worker_revoked(&mut self, id: WorkerId) -> Result<(), ApplyError> {
+        let known = self.worker_ids.get(&id).copied();
+        if !self.keys.revoke_worker(id, self.now) {
+            // It joined before credentials were kept.
+            let name = self.workers[self.worker_ix(id)?].name.clone();
+            let (by, since, revoked) = (Principal::Local, self.now, Some(self.now));
+            let enrolment = Enrolment { name, digest: None, by, since, revoked };
+            let known = &self.worker_ids;
+            self.keys.enrol(id, enrolment, |worker| known.contains_key(&worker));
+        }
+        if known.is_some() { self.worker_drained(id) } else { Ok(()) }
+    }
+
+    pub(in crate::engine) fn acted(&mut self, by: &Principal, act: Act, about: &About) {
+        let (by, about) = (by.clone(), about.clone());
+        self.acts.push(Acted { at: self.now, by, act, about });
+    }
+
+    pub(in crate::engine) fn token_revoked(&mut self, id: TokenId) -> Result<(), ApplyError> {
+        if self.keys.revoke(id, self.now) { Ok(()) } else { Err(ApplyError::NoToken(id)) }
+    }
+}
