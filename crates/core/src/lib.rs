@@ -7,6 +7,7 @@
 #![warn(clippy::wildcard_enum_match_arm, clippy::iter_over_hash_type)]
 
 pub mod access;
+pub mod config;
 pub mod engine;
 pub mod expand;
 pub mod expr;

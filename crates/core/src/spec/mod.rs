@@ -14,7 +14,7 @@ mod names;
 mod pipeline;
 mod read;
 mod shape;
-mod tree;
+pub(crate) mod tree;
 mod units;
 
 pub use file::{Options, read};

@@ -4,6 +4,7 @@ mod access;
 mod capabilities;
 mod cascade;
 mod conditions;
+mod config;
 mod corners;
 mod crew;
 mod distribution;

@@ -5,8 +5,9 @@ use std::str::FromStr;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    cancel, completions, context, dev, doctor, expand, explain, graph, init, locks, logs, plan,
-    queue, rerun, run, runs, schema, serve, show, submit, validate, watch, why, worker, workers,
+    cancel, completions, config, context, dev, doctor, expand, explain, graph, init, locks, logs,
+    plan, queue, rerun, run, runs, schema, serve, show, submit, validate, watch, why, worker,
+    workers,
 };
 use super::help;
 
@@ -50,6 +51,7 @@ pub(super) enum Command {
     Locks(locks::Args),
     Queue(queue::Args),
     Context(context::Args),
+    Config(config::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }

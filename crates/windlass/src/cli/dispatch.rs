@@ -3,22 +3,25 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 
-use super::args::{Cli, Command};
+use super::args::Command;
 use super::context::Context;
 use super::error::CliError;
 use super::output::Look;
-use super::{commands, exit, help, output};
+use super::settings::{Refused, parse};
+use super::{commands, exit, output};
 
 /// Answers the arguments that follow the program's name and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = std::iter::once("windlass".into()).chain(arguments);
-    let matches = help::command().try_get_matches_from(arguments);
-    let code = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let arguments = std::iter::once("windlass".into()).chain(arguments).collect();
+    let code = match parse(arguments) {
         Ok(cli) => answer(cli.command),
-        Err(error) => not_a_request(&error),
+        Err(Refused::Arguments(error)) => not_a_request(&error),
+        Err(Refused::Settings(error)) => {
+            let look = Context::of_process().map_or(Look::PLAIN, |context| context.err);
+            tell(&error, &look)
+        }
     };
     ExitCode::from(code)
 }
@@ -51,6 +54,7 @@ fn answer(command: Command) -> u8 {
         Command::Workers(args) => commands::workers::run(&args, &context),
         Command::Locks(args) => commands::locks::run(&args, &context),
         Command::Queue(args) => commands::queue::run(&args, &context),
+        Command::Config(args) => commands::config::run(&args, &context),
         Command::Context(args) => commands::context::run(&args, &context),
         Command::Doctor(args) => commands::doctor::run(&args, &context),
         Command::Completions(args) => commands::completions::run(&args, &context),

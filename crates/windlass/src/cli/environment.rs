@@ -1,6 +1,6 @@
 //! Every environment variable that the command line reads is read here: `NO_COLOR`, `CLICOLOR_FORCE`, `TERM`, `CI`,
-//! `GITHUB_ACTIONS` and the locale, which decide how text looks, `COLUMNS`, and where commands look: `WINDLASS_URL`,
-//! `WINDLASS_TOKEN_FILE`, and the file that a context is saved in, by `XDG_CONFIG_HOME` and `HOME`.
+//! `GITHUB_ACTIONS` and the locale, which decide how text looks, `COLUMNS`, where a user's own files are, by
+//! `XDG_CONFIG_HOME` and `HOME`, and those of settings, `WINDLASS_…`, which `settings` makes something of.
 
 use std::path::PathBuf;
 
@@ -15,24 +15,27 @@ pub(super) fn columns() -> Option<usize> {
     variable("COLUMNS")?.parse().ok().filter(|columns| *columns > 0)
 }
 
-/// `WINDLASS_URL`: the controller that commands ask.
-pub(super) fn url() -> Option<String> {
-    variable("WINDLASS_URL").filter(|url| !url.is_empty())
-}
-
-/// `WINDLASS_TOKEN_FILE`: the file that has its token.
-pub(super) fn token_file() -> Option<PathBuf> {
-    variable("WINDLASS_TOKEN_FILE").filter(|file| !file.is_empty()).map(Into::into)
-}
-
-/// Where a context is saved: in `XDG_CONFIG_HOME`, or in `.config` of `HOME`.
+/// Where a context is saved.
 pub(super) fn context_file() -> Option<PathBuf> {
-    let absolute = |name| variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
-    let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
-    Some(config.join("windlass/context"))
+    Some(config_folder()?.join("context"))
 }
 
-/// Everything that is set and is text: what secrets are taken from.
+/// What this user has set for windlass: in `XDG_CONFIG_HOME`, or in `.config` of `HOME`.
+pub(super) fn config_folder() -> Option<PathBuf> {
+    let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))?;
+    Some(config.join("windlass"))
+}
+
+/// `HOME`.
+pub(super) fn home() -> Option<PathBuf> {
+    absolute("HOME")
+}
+
+fn absolute(name: &str) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
+}
+
+/// Everything that is set and is text: what secrets and settings are taken from.
 pub(super) fn all() -> Vec<(String, String)> {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))

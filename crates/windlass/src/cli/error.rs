@@ -18,6 +18,8 @@ pub(crate) enum CliError {
     Unreachable(Complaint),
     /// The file is sound, and the params that were given do not fit it.
     Params(Box<Report>),
+    /// A file of settings is wrong.
+    Config(Box<Report>),
 }
 
 /// What is wrong, and what to do.
@@ -56,7 +58,7 @@ impl CliError {
     /// The code that the program ends with.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Params(_) => exit::USAGE,
+            Self::Usage(_) | Self::Params(_) | Self::Config(_) => exit::USAGE,
             Self::File(_) | Self::Pipeline(_) => exit::INVALID_PIPELINE,
             Self::Unreachable(_) => exit::UNREACHABLE,
         }
@@ -68,7 +70,9 @@ impl CliError {
             Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) => {
                 complaint.text(look)
             }
-            Self::Pipeline(report) | Self::Params(report) => report.text(look),
+            Self::Pipeline(report) | Self::Params(report) | Self::Config(report) => {
+                report.text(look)
+            }
         }
     }
 }

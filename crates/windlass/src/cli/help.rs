@@ -22,7 +22,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "rerun", "cancel", "watch"]),
     ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
     ("Write a pipeline", &["init", "validate", "expand", "schema"]),
-    ("This machine", &["doctor", "completions"]),
+    ("This machine", &["doctor", "config", "completions"]),
     ("Use a cluster", &["submit", "workers", "locks", "queue", "context"]),
     ("Serve", &["serve", "worker", "dev"]),
 ];

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use crate::cli::context::Context;
-use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
 use crate::cli::reading::Saved;
+use crate::cli::settings::{CLIENT, Layers};
 use crate::link::http::Place;
 
 /// Save the controller that commands ask; without one, show it
@@ -16,6 +16,7 @@ Commands that read runs look where the first of these says:
   --to URL or --store FOLDER
   WINDLASS_URL
   the saved context: windlass/context in XDG_CONFIG_HOME or ~/.config
+  `to` below `client` in a file of settings: see `windlass config --help`
   the folder .windlass, here or above
 The token's file is --token-file, WINDLASS_TOKEN_FILE, or what was saved with the same URL. Only
 its path is saved. `windlass run` always works on this machine.
@@ -56,7 +57,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
 
 fn show(context: &Context) -> Result<u8, CliError> {
     let saved = Saved::load()?;
-    if let Some(url) = environment::url() {
+    let by_variable = Layers::load(None, context)?.by_variable(CLIENT, "to");
+    if let Some(url) = by_variable.map(|said| said.values.concat()) {
         let note = format!("WINDLASS_URL={url} comes before what is saved");
         output::talk(&context.err.paint(Ink::Quiet, &note));
     }

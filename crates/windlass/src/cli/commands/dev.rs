@@ -10,6 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Dev, Runs, Serve};
+use crate::cli::settings::ConfigArgs;
 
 /// Start a controller and workers here, to try a cluster out
 #[derive(Debug, clap::Args)]
@@ -20,6 +21,8 @@ Examples:
   windlass dev --workers 3
   windlass submit examples/tour.yml --wait --to http://127.0.0.1:7700")]
 pub(crate) struct Args {
+    #[command(flatten)]
+    _file: ConfigArgs,
     /// How many workers
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     workers: u32,

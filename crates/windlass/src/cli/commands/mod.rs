@@ -2,6 +2,7 @@
 
 pub(super) mod cancel;
 pub(super) mod completions;
+pub(super) mod config;
 pub(super) mod context;
 pub(super) mod dev;
 pub(super) mod doctor;

@@ -11,6 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Runs, Serve};
+use crate::cli::settings::ConfigArgs;
 use crate::link::http::{BadPlace, Place};
 
 /// Lead a cluster: keep its runs, and hand their steps to workers
@@ -25,6 +26,8 @@ Examples:
   windlass serve
   windlass serve --listen 0.0.0.0:7700 --token-file token --advertise http://build.example:7700")]
 pub(crate) struct Args {
+    #[command(flatten)]
+    _file: ConfigArgs,
     /// Where to listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7700", value_parser = address)]
     listen: SocketAddr,

@@ -12,6 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Work};
+use crate::cli::settings::ConfigArgs;
 use crate::link::http::Place;
 
 /// Join a cluster and run its steps
@@ -28,6 +29,8 @@ Examples:
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    _file: ConfigArgs,
     /// Where a controller is; say it again for others of the same cluster
     #[arg(long, value_name = "URL", required = true)]
     join: Vec<Place>,

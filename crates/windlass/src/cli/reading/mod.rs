@@ -27,7 +27,7 @@ mod source;
 
 pub(crate) use controller::{Controller, moment_of, segment};
 pub(crate) use local::Local;
-pub(crate) use origin::{ControllerArgs, Origin, OriginArgs, folder, root, store_flag};
+pub(crate) use origin::{ControllerArgs, Origin, OriginArgs, folder, root, said, store_flag};
 pub(crate) use patience::persist;
 pub(crate) use reading::{Reading, runtime, step};
 pub(crate) use remote::Remote;

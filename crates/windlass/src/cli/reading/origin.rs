@@ -1,7 +1,7 @@
 //! Where a command looks: at a controller, or into the store of the project that one stands in.
 //!
-//! The first of these decides: `--to` or `--store`, `WINDLASS_URL`, the context that was saved, the folder `.windlass`
-//! here or above. Where it was not an argument and not the folder, one line says so: it must not be a riddle why a run
+//! The first of these decides: `--to` or `--store`, `WINDLASS_URL`, the context that was saved, a file of settings, the
+//! folder `.windlass` here or above. Where it was not an argument and not the folder, one line says so: it must not be a riddle why a run
 //! is not in the list.
 
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use super::controller::Controller;
 use super::saved::Saved;
 use crate::cli::context::Context;
-use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink, quoted};
 use crate::cli::project::{self, STORE};
 use crate::cli::serving::read_token;
+use crate::cli::settings::{CLIENT, ConfigArgs, Layers, Said, Whence};
 use crate::link::http::Place;
 
 /// Which controller to ask.
@@ -25,6 +25,8 @@ pub(crate) struct ControllerArgs {
     /// A file with the controller's token; else `WINDLASS_TOKEN_FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) file: ConfigArgs,
 }
 
 /// Where runs are.
@@ -69,21 +71,20 @@ impl ControllerArgs {
 
     /// The controller that was named, if one was.
     fn named(&self, context: &Context) -> Result<Option<Controller>, CliError> {
+        let layers = Layers::load(self.file.config.as_deref(), context)?;
         let (url, by) = if let Some(url) = &self.to {
-            (url.clone(), "--to")
-        } else if let Some(url) = environment::url() {
-            (url, "WINDLASS_URL")
-        } else if let Some(saved) = Saved::load()? {
-            (saved.url, "saved context")
+            (url.clone(), "--to".to_owned())
+        } else if let Some(said) = said(&layers, "to")? {
+            (said.values.concat(), said.whence.to_string())
         } else {
             return Ok(None);
         };
-        let place: Place = url.parse().map_err(|error| bad_place(by, &error))?;
+        let place: Place = url.parse().map_err(|error| bad_place(&by, &error))?;
         if self.to.is_none() {
             let line = format!("asking {place} ({by})");
             output::talk(&context.err.paint(Ink::Quiet, &line));
         }
-        let token = self.token(&place, context)?;
+        let token = self.token(&place, &layers, context)?;
         Ok(Some(Controller::new(place, token, self.flags())))
     }
 
@@ -91,19 +92,45 @@ impl ControllerArgs {
     fn flags(&self) -> String {
         let to = self.to.iter().map(|to| format!(" --to {}", quoted(to)));
         let file = self.token_file.iter().map(|file| file.to_string_lossy());
-        to.chain(file.map(|file| format!(" --token-file {}", quoted(&file)))).collect()
+        let file = file.map(|file| format!(" --token-file {}", quoted(&file)));
+        let settings = self.file.config.iter().map(|file| file.to_string_lossy());
+        let settings = settings.map(|file| format!(" --config {}", quoted(&file)));
+        to.chain(file).chain(settings).collect()
     }
 
-    /// The token that is shown. That of the saved context goes to its controller alone.
-    fn token(&self, place: &Place, context: &Context) -> Result<Option<String>, CliError> {
-        let given = self.token_file.as_ref().map(|file| context.folder.join(file));
+    /// The token that is shown. That of the saved context goes to its controller alone, and so does that of a file which
+    /// names one.
+    fn token(
+        &self,
+        place: &Place,
+        layers: &Layers,
+        context: &Context,
+    ) -> Result<Option<String>, CliError> {
+        let is_it = |url: &str| url.parse().as_ref() == Ok(place);
+        let given = || self.token_file.as_ref().map(|file| context.folder.join(file));
+        let value = |said: Said| PathBuf::from(said.values.concat());
+        let by_variable = || layers.by_variable(CLIENT, "token-file").map(value);
         let saved = || {
             let saved = Saved::load().ok().flatten()?;
-            saved.token_file.filter(|_| saved.url.parse().as_ref() == Ok(place))
+            saved.token_file.filter(|_| is_it(&saved.url))
         };
-        let file = given.or_else(environment::token_file).or_else(saved);
+        let by_file = || {
+            let its = layers.by_file(CLIENT, "to").is_none_or(|to| is_it(&to.values.concat()));
+            layers.by_file(CLIENT, "token-file").filter(|_| its).map(value)
+        };
+        let file = given().or_else(by_variable).or_else(saved).or_else(by_file);
         file.map(|file| read_token(&file)).transpose()
     }
+}
+
+/// What is said of a setting of clients beside its flag: by its variable, by what was saved, by a file.
+pub(crate) fn said(layers: &Layers, setting: &str) -> Result<Option<Said>, CliError> {
+    if let Some(said) = layers.by_variable(CLIENT, setting) {
+        return Ok(Some(said));
+    }
+    let saved = Saved::load()?.and_then(|saved| saved.setting(setting));
+    let saved = saved.map(|value| Said { values: vec![value], whence: Whence::Saved });
+    Ok(saved.or_else(|| layers.by_file(CLIENT, setting)))
 }
 
 fn bad_place(by: &str, error: &crate::link::http::BadPlace) -> CliError {

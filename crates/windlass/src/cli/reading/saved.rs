@@ -34,6 +34,15 @@ impl Saved {
         })
     }
 
+    /// What it says of a setting of clients.
+    pub(crate) fn setting(self, name: &str) -> Option<String> {
+        match name {
+            "to" => Some(self.url),
+            "token-file" => self.token_file.map(|file| file.display().to_string()),
+            _ => None,
+        }
+    }
+
     /// Saves it instead of what was saved before. Only its owner may read it.
     pub(crate) fn store(&self) -> Result<(), CliError> {
         let file = environment::context_file().ok_or_else(|| {

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::ends::Ends;
 use super::serve::{Controller, Serve, no_signals};
 use crate::cli::error::CliError;
-use crate::cli::output;
+use crate::cli::{environment, output};
 
 /// How long workers may take to end once they are told to end at once.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -97,8 +97,15 @@ impl Crew<'_> {
     fn start(&self, number: u32) -> io::Result<Child> {
         let name = format!("dev-{number}");
         let state = self.order.serve.store.join("workers").join(&name);
-        Command::new(&self.program)
-            .args(["worker", "--join", &self.join, "--name", &name])
+        let mut command = Command::new(&self.program);
+        // What workers of this machine are set to be otherwise is not meant for these.
+        for (name, _) in environment::all().iter().filter(|(name, _)| name.starts_with("WINDLASS_"))
+        {
+            command.env_remove(name);
+        }
+        command
+            .args(["worker", "--config", "/dev/null"])
+            .args(["--join", &self.join, "--name", &name])
             .args(["--slots", &self.order.slots.to_string(), "--leader-grace", ALONE_FOR])
             .arg("--state")
             .arg(state)

@@ -42,6 +42,7 @@ fn help_is_short_and_grouped() {
 
     This machine:
       doctor       Look at this machine: can windlass work here, and how well?
+      config       Show the settings of this machine, and where each comes from
       completions  Print completions for a shell
 
     Use a cluster:

@@ -1,0 +1,159 @@
+//! The file of settings: what is read of it, and what is told about it.
+
+use insta::assert_snapshot;
+use windlass_core::config::{Given, Section, Setting, Takes, read};
+use windlass_core::problem::{Source, Style, render};
+
+fn sections() -> Vec<Section> {
+    let setting = |name: &str, takes| Setting { name: name.to_owned(), takes };
+    let section = |name: &str, settings| Section { name: name.to_owned(), settings };
+    vec![
+        section(
+            "serve",
+            vec![
+                setting("listen", Takes::One),
+                setting("lease-ttl", Takes::One),
+                setting("no-exec", Takes::Switch),
+                setting("label", Takes::Many),
+            ],
+        ),
+        section("worker", vec![setting("join", Takes::Many), setting("label", Takes::Many)]),
+    ]
+}
+
+fn told(text: &str) -> String {
+    let source = Source::new("config.yml", text);
+    let (_, problems) = read(&source, &sections());
+    let pages: Vec<String> =
+        problems.iter().map(|problem| render(problem, &source, Style::Plain)).collect();
+    pages.join("\n")
+}
+
+#[test]
+fn values_are_texts_as_they_are_written() {
+    let text = "serve:\n  listen: 0.0.0.0:7700\n  no-exec: true\n  label: [gpu, 3.10]\n\
+                worker:\n  join: http://a:7700\nx-mine: { anything: goes }\n";
+    let source = Source::new("config.yml", text);
+    let (given, problems) = read(&source, &sections());
+    assert_eq!(problems, []);
+    let line = |given: &Given| {
+        let line = source.place(given.span.start).line;
+        format!("{}.{} = {} ({line})", given.section, given.setting, given.values.join(" "))
+    };
+    let lines: Vec<String> = given.iter().map(line).collect();
+    assert_snapshot!(lines.join("\n"), @r"
+    serve.listen = 0.0.0.0:7700 (2)
+    serve.no-exec = true (3)
+    serve.label = gpu 3.10 (4)
+    worker.join = http://a:7700 (6)
+    ");
+}
+
+#[test]
+fn nothing_sets_nothing() {
+    for text in ["", "# later\n", "serve:\n", "{}"] {
+        let source = Source::new("config.yml", text);
+        assert_eq!(read(&source, &sections()), (vec![], vec![]), "{text:?}");
+    }
+}
+
+#[test]
+fn every_wrong_key_is_told_at_once() {
+    let text =
+        "serv:\n  listen: a\nserve:\n  lease_ttl: 15s\n  join: http://a\nlisten: b\nother: 1\n";
+    assert_snapshot!(told(text), @r#"
+    error[E041]: `serv` is no section of the settings
+     --> config.yml:1:1
+      |
+    1 | serv:
+      | ^^^^ did you mean `serve`?
+      |
+      = write:
+    1 | serve:
+
+    error[E041]: `lease_ttl` is no setting of `serve`
+     --> config.yml:4:3
+      |
+    4 |   lease_ttl: 15s
+      |   ^^^^^^^^^ did you mean `lease-ttl`?
+      |
+      = write:
+    4 |   lease-ttl: 15s
+
+    error[E041]: `join` is no setting of `serve`
+     --> config.yml:5:3
+      |
+    5 |   join: http://a
+      |   ^^^^
+      |
+      = help: it is a setting of `worker`
+
+    error[E041]: `listen` is no section of the settings
+     --> config.yml:6:1
+      |
+    6 | listen: b
+      | ^^^^^^
+      |
+      = help: it is a setting: put it below `serve`
+
+    error[E041]: `other` is no section of the settings
+     --> config.yml:7:1
+      |
+    7 | other: 1
+      | ^^^^^
+      |
+      = help: the sections are `serve`, `worker`
+    "#);
+}
+
+#[test]
+fn every_wrong_value_is_told_at_once() {
+    assert_snapshot!(told("serve:\n  listen: [a]\n  no-exec: yes\n  label:\n"), @r#"
+    error[E042]: `listen` takes one value, and this is a list
+     --> config.yml:2:11
+      |
+    2 |   listen: [a]
+      |           ^^^
+
+    error[E042]: `no-exec` takes `true` or `false`, and this is a text
+     --> config.yml:3:12
+      |
+    3 |   no-exec: yes
+      |            ^^^
+
+    error[E052]: `label` has no value
+     --> config.yml:4:3
+      |
+    4 |   label:
+      |   ^^^^^
+      |
+      = help: leave it out to have its default
+    "#);
+}
+
+#[test]
+fn a_file_that_is_no_yaml_and_no_map() {
+    assert_snapshot!(told("serve: { listen: a\n"), @r#"
+    error[E003]: a bracket or brace is not closed
+     --> config.yml:1:8
+      |
+    1 | serve: { listen: a
+      |        ^
+      |
+      = help: each `[` needs its `]`, each `{` its `}`, with commas between
+    "#);
+    assert_snapshot!(told("- serve\n"), @r#"
+    error[E042]: the file is a map of keys, and this is a list
+     --> config.yml:1:1
+      |
+    1 | - serve
+      | ^^^^^^^
+    "#);
+    assert_snapshot!(told("serve: 7700\n"), @r#"
+    error[E042]: `serve` is a map of keys, and this is a number
+     --> config.yml:1:8
+      |
+    1 | serve: 7700
+      |        ^^^^
+    "#);
+}

@@ -1,0 +1,136 @@
+//! The files of settings: which are read, and what they say.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use windlass_core::config::{Given, read};
+use windlass_core::problem::{Code, Problem, SOURCE_MAX, Source};
+
+use super::catalogue::{Catalogue, Setting};
+use super::layers::{Said, Whence};
+use crate::cli::environment;
+use crate::cli::error::CliError;
+use crate::cli::render::Report;
+
+/// Which file.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ConfigArgs {
+    /// Take settings from this file; else `WINDLASS_CONFIG`, else `config.yml` of the user and of the system
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// The settings of everybody on a machine.
+const OF_SYSTEM: &str = "/etc/windlass/config.yml";
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) struct ConfigFile {
+    source: Source,
+    path: PathBuf,
+    given: Vec<Given>,
+}
+
+/// Which files there are to be read.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    /// This one. It has to be there.
+    Named(PathBuf),
+    /// The first of these that says something of a setting decides. They may be absent.
+    Usual(Vec<PathBuf>),
+}
+
+impl Wanted {
+    /// The user's own file comes before that of the system.
+    pub(super) fn usual() -> Self {
+        let own = environment::config_folder().map(|folder| folder.join("config.yml"));
+        Self::Usual(own.into_iter().chain([OF_SYSTEM.into()]).collect())
+    }
+
+    /// Reads them.
+    pub(super) fn read(self, catalogue: &Catalogue) -> Result<Vec<ConfigFile>, CliError> {
+        match self {
+            Self::Named(path) => Ok(vec![ConfigFile::read(path, catalogue)?]),
+            Self::Usual(paths) => {
+                let there = paths.into_iter().filter(|path| !is_absent(path));
+                there.map(|path| ConfigFile::read(path, catalogue)).collect()
+            }
+        }
+    }
+}
+
+impl ConfigFile {
+    fn read(path: PathBuf, catalogue: &Catalogue) -> Result<Self, CliError> {
+        let shown = path.display().to_string();
+        let bytes = bytes(&path).map_err(|error| {
+            CliError::usage(format!("the settings in {shown} cannot be read: {error}"))
+        })?;
+        let source = Source::from_bytes(&shown, &bytes)
+            .map_err(|rejected| wrong(rejected.source, vec![*rejected.problem]))?;
+        let (given, mut problems) = read(&source, &catalogue.for_files());
+        problems.extend(given.iter().filter_map(|given| complaint(given, catalogue)));
+        if !problems.is_empty() {
+            Problem::sort(&mut problems);
+            return Err(wrong(source, problems));
+        }
+        Ok(Self { source, path, given })
+    }
+
+    /// What it says of a setting. A path is as seen from the folder of the file.
+    pub(super) fn said(&self, section: &str, setting: &Setting) -> Option<Said> {
+        let of_it = |given: &&Given| given.section == section && given.setting == setting.name;
+        let given = self.given.iter().find(of_it)?;
+        let value = |value: &String| {
+            if setting.is_path() { self.place(value) } else { value.clone() }
+        };
+        let line = self.source.place(given.span.start).line;
+        let whence = Whence::File { path: self.path.clone(), line };
+        Some(Said { values: given.values.iter().map(value).collect(), whence })
+    }
+
+    /// A place among files. `~/` is the user's home, as shells have it; what has a scheme is no file.
+    fn place(&self, value: &str) -> String {
+        if value.contains("://") {
+            return value.to_owned();
+        }
+        let (kind, path) = match value.strip_prefix("sqlite:") {
+            Some(path) => ("sqlite:", path),
+            None => ("", value),
+        };
+        let at_home = path.strip_prefix("~/").zip(environment::home());
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let place = at_home.map_or_else(|| folder.join(path), |(rest, home)| home.join(rest));
+        format!("{kind}{}", place.display())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn complaint(given: &Given, catalogue: &Catalogue) -> Option<Problem> {
+    let section = catalogue.section(&given.section)?;
+    let setting = section.setting(&given.setting)?;
+    let wrong = given.values.iter().find_map(|value| section.complaint(setting, value))?;
+    let title = format!("`{}` {wrong}", setting.name);
+    Some(Problem::new(Code::WrongType, given.span.clone(), title))
+}
+
+fn wrong(source: Source, problems: Vec<Problem>) -> CliError {
+    CliError::Config(Box::new(Report { source, problems }))
+}
+
+/// At most one byte more than may be read.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let bound = u64::try_from(SOURCE_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(path)?.take(bound).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A file, or a folder of its path, that is not there.
+fn is_absent(path: &Path) -> bool {
+    let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    std::fs::metadata(path).is_err_and(|error| absent.contains(&error.kind()))
+}

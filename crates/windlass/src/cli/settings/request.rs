@@ -1,0 +1,106 @@
+//! From the arguments to the request, with what variables and files say put among them.
+
+use std::ffi::OsString;
+
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Command, FromArgMatches as _};
+
+use super::catalogue::{CLIENT, SECTIONS, Section};
+use super::layers::Layers;
+use crate::cli::args::Cli;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::help;
+
+/// Why there is no request.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The arguments make none, or ask for help.
+    Arguments(Box<clap::Error>),
+    /// The settings beside them make no sense.
+    Settings(Box<CliError>),
+}
+
+/// Reads the arguments, the program's name among them.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, Refused> {
+    let matches = first_look(&arguments)?;
+    let matches = match settings_of(&matches) {
+        Some((section, given)) => {
+            let layers = layers(section, given).map_err(|error| Refused::Settings(error.into()))?;
+            let more = said(&layers, section, given);
+            with(arguments, more).map_err(|error| Refused::Arguments(error.into()))?
+        }
+        None => matches,
+    };
+    Cli::from_arg_matches(&matches).map_err(|error| Refused::Arguments(error.into()))
+}
+
+/// What was given as arguments. That something is missing is not said yet: it may be said elsewhere.
+fn first_look(arguments: &[OsString]) -> Result<ArgMatches, Refused> {
+    let lenient = switched(help::command(), |arg| arg.required(false));
+    lenient.try_get_matches_from(arguments).map_err(|error| {
+        // What is told is what the command is like.
+        let strict = help::command().try_get_matches_from(arguments);
+        Refused::Arguments(strict.err().unwrap_or(error).into())
+    })
+}
+
+/// The section of the command, if settings of files and variables are put among its arguments. Those of clients have
+/// rules of their own: see `reading`.
+fn settings_of(matches: &ArgMatches) -> Option<(&'static str, &ArgMatches)> {
+    let (name, given) = matches.subcommand()?;
+    let section = SECTIONS.into_iter().find(|section| *section == name && *section != CLIENT)?;
+    given.subcommand().is_none().then_some((section, given))
+}
+
+fn layers(section: &str, given: &ArgMatches) -> Result<Layers, CliError> {
+    let context = Context::of_process()?;
+    let file = given.get_one::<std::path::PathBuf>("config");
+    let layers = Layers::load(file.map(|file| &**file), &context)?;
+    layers.check(section)?;
+    Ok(layers)
+}
+
+/// The arguments that stand for what is said beside the flags that were given.
+fn said(layers: &Layers, section: &str, given: &ArgMatches) -> Vec<OsString> {
+    let Section { settings, .. } = layers.section(section);
+    let absent = settings
+        .iter()
+        .filter(|setting| given.value_source(&setting.id) != Some(ValueSource::CommandLine));
+    let arguments = absent.flat_map(|setting| {
+        let said = layers.said(section, &setting.name);
+        let values = said.map(|said| said.values).unwrap_or_default();
+        values.into_iter().map(|value| format!("--{}={value}", setting.name).into())
+    });
+    arguments.collect()
+}
+
+/// The arguments with these behind the name of the command.
+fn with(mut arguments: Vec<OsString>, more: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
+    let behind = arguments.len().min(2);
+    drop(arguments.splice(behind..behind, more));
+    switched(help::command(), |arg| arg).try_get_matches_from(arguments)
+}
+
+/// The command line, with switches that can also be turned off: `--no-exec=false` where a file has turned it on.
+fn switched(command: Command, also: fn(clap::Arg) -> clap::Arg) -> Command {
+    let change = |arg: clap::Arg| {
+        let of_ours = arg.get_long().is_some();
+        let switch = of_ours && matches!(arg.get_action(), ArgAction::SetTrue);
+        let arg = if switch {
+            arg.action(ArgAction::Set)
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true")
+                .default_value("false")
+                .value_parser(clap::value_parser!(bool))
+        } else {
+            arg
+        };
+        also(arg)
+    };
+    let commands = SECTIONS.into_iter().filter(|section| *section != CLIENT);
+    commands.fold(command, |command, name| {
+        command.mut_subcommand(name, |command| command.mut_args(change))
+    })
+}

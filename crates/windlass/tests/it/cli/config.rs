@@ -1,0 +1,196 @@
+//! Settings: flags over variables over files over defaults, and what is told of wrong ones.
+
+use std::fs;
+use std::process::Command;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use super::crew::{Folder, repository, shown};
+
+const FILE: &str = "\
+serve:
+  listen: 127.0.0.1:7001
+  lease-ttl: 20s
+  label: [ssd, rack=7]
+  no-exec: true
+  token-file: secret/token
+client:
+  to: http://me:hunter2@build.example:7700
+";
+
+/// What is set, by whom, of the settings that somebody sets.
+fn set(command: &mut Command) -> String {
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{}", shown(&output));
+    let lines = String::from_utf8(output.stdout).expect("it prints UTF-8");
+    let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    let told = rows.filter(|row| row["from"] != "default").map(|row| {
+        let (name, place) = (row["setting"].as_str(), row["place"].as_str());
+        let place = place.and_then(|place| place.rsplit('/').next());
+        format!("{}={} {}", name.unwrap_or("?"), row["value"], place.unwrap_or("?"))
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn variables_come_before_the_named_file_and_that_before_the_usual_one() {
+    let folder = Folder::empty()
+        .file("config/windlass/config.yml", FILE)
+        .file("other.yml", "serve: { lease-ttl: 30s }\n");
+    let show = "config show serve --json";
+    let without_path = |text: String| text.replace(&folder.path().display().to_string(), "");
+    assert_snapshot!(without_path(set(&mut folder.command(show))), @r#"
+    listen="127.0.0.1:7001" config.yml:2
+    lease-ttl="20s" config.yml:3
+    no-exec=true config.yml:5
+    token-file="/config/windlass/secret/token" config.yml:6
+    label=["ssd","rack=7"] config.yml:4
+    "#);
+    let by_variable =
+        [("WINDLASS_LEASE_TTL", "1m"), ("WINDLASS_LABEL", "gpu"), ("WINDLASS_JOBS", "")];
+    assert_snapshot!(without_path(set(folder.command(show).envs(by_variable))), @r#"
+    listen="127.0.0.1:7001" config.yml:2
+    lease-ttl="1m" WINDLASS_LEASE_TTL
+    no-exec=true config.yml:5
+    token-file="/config/windlass/secret/token" config.yml:6
+    label=["gpu"] WINDLASS_LABEL
+    "#);
+    let named = format!("{show} --config other.yml");
+    assert_snapshot!(set(folder.command(&named).env("WINDLASS_CONFIG", "absent.yml")), @r#"lease-ttl="30s" other.yml:1"#);
+    assert_snapshot!(set(folder.command(show).env("WINDLASS_CONFIG", "other.yml")), @r#"lease-ttl="30s" other.yml:1"#);
+}
+
+#[test]
+fn nobody_learns_a_password_or_a_token() {
+    let folder = Folder::empty()
+        .file("config/windlass/config.yml", FILE)
+        .file("config/windlass/secret/token", "0123456789abcdef0123456789abcdef");
+    for line in ["config show", "config show --json"] {
+        let text = folder.run(line);
+        assert!(!text.contains("hunter2") && !text.contains("0123456789abcdef"), "{text}");
+        assert!(text.contains("config/windlass/secret/token"), "{text}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_told_with_its_place() {
+    let wrong = "serve:\n  lease_ttl: 20s\n  listen: here\n  jobs: many\nworkers:\n  slots: 2\n";
+    let folder = Folder::empty().file("wrong.yml", wrong);
+    let place = folder.path().display().to_string();
+    let told = folder.run("serve --config wrong.yml").replace(&place, "");
+    assert_snapshot!(told, @r#"
+    exit code 2
+    --- said ---
+    error[E041]: `lease_ttl` is no setting of `serve`
+     --> /wrong.yml:2:3
+      |
+    2 |   lease_ttl: 20s
+      |   ^^^^^^^^^ did you mean `lease-ttl`?
+      |
+      = write:
+    2 |   lease-ttl: 20s
+
+    error[E042]: `listen` cannot be `here`: write it like 127.0.0.1:7700
+     --> /wrong.yml:3:11
+      |
+    3 |   listen: here
+      |           ^^^^
+
+    error[E042]: `jobs` cannot be `many`: invalid digit found in string
+     --> /wrong.yml:4:9
+      |
+    4 |   jobs: many
+      |         ^^^^
+
+    error[E041]: `workers` is no section of the settings
+     --> /wrong.yml:5:1
+      |
+    5 | workers:
+      | ^^^^^^^ did you mean `worker`?
+      |
+      = write:
+    5 | worker:
+
+    /wrong.yml: 4 errors; `windlass explain E041` tells more
+    "#);
+}
+
+#[test]
+fn a_variable_that_makes_no_sense_is_named() {
+    let folder = Folder::empty();
+    let place = folder.path().display().to_string();
+    let serve = |name: &str, value: &str| {
+        shown(&folder.command("serve").env(name, value).output().expect("the program starts"))
+    };
+    assert_snapshot!(serve("WINDLASS_LEASE_TTL", "15"), @r#"
+    exit code 2
+    --- said ---
+    error: the environment variable WINDLASS_LEASE_TTL cannot be `15`: write it like 15s or 2m
+    "#);
+    assert_snapshot!(serve("WINDLASS_NO_EXEC", "1"), @r#"
+    exit code 2
+    --- said ---
+    error: the environment variable WINDLASS_NO_EXEC cannot be `1`: it is `true` or `false`
+    "#);
+    assert_snapshot!(serve("WINDLASS_LEASETTL", "15s"), @r#"
+    exit code 2
+    --- said ---
+    error: nothing reads the environment variable WINDLASS_LEASETTL
+      hint: did you mean WINDLASS_LEASE_TTL? `windlass config show` lists what is read
+    "#);
+    assert_snapshot!(serve("WINDLASS_CONFIG", "absent.yml").replace(&place, ""), @r#"
+    exit code 2
+    --- said ---
+    error: the settings in /absent.yml cannot be read: No such file or directory (os error 2)
+    "#);
+    assert_snapshot!(folder.run("serve --lease-tll 15s"), @r#"
+    exit code 2
+    --- said ---
+    error: unexpected argument '--lease-tll' found
+
+      tip: a similar argument exists: '--lease-ttl'
+
+    Usage: windlass serve --lease-ttl <DURATION>
+
+    For more information, try '--help'.
+    "#);
+    let asked = folder.command("runs").env("WINDLASS_ULR", "http://a").output();
+    let asked = shown(&asked.expect("the program starts"));
+    assert_snapshot!(asked, @r#"
+    exit code 2
+    --- said ---
+    error: nothing reads the environment variable WINDLASS_ULR
+      hint: did you mean WINDLASS_URL? `windlass config show` lists what is read
+    "#);
+}
+
+#[test]
+fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
+    let folder = Folder::empty().file("worker.yml", "worker: { join: 'ftp://a' }\n");
+    assert!(folder.run("worker").contains("--join <URL>"));
+    assert!(folder.run("worker --config worker.yml").contains("`join` cannot be `ftp://a`"));
+    let folder =
+        Folder::empty().file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
+    // It gets as far as the door: everything before that was read.
+    for flags in ["", "--no-exec", "--no-exec=false"] {
+        let told = folder.run(&format!("serve --config right.yml {flags}"));
+        assert!(told.contains("203.0.113.1:1 can be reached from elsewhere"), "{told}");
+    }
+    let told = folder.run("serve --config right.yml --listen 203.0.113.2:1");
+    assert!(told.contains("203.0.113.2:1 can be reached"), "a flag comes first: {told}");
+    assert!(folder.run("serve --no-exec=maybe").contains("'maybe'"));
+}
+
+#[test]
+fn the_documentation_lists_every_setting() {
+    let file = repository().join("docs/configuration.md");
+    let text = fs::read_to_string(file).expect("it is there");
+    let (_, behind) = text.split_once("<!-- reference -->\n").expect("it begins");
+    let (written, _) = behind.split_once("<!-- /reference -->").expect("it ends");
+    let printed = Folder::empty().data("config reference");
+    assert!(
+        written.trim() == printed.trim(),
+        "put what `windlass config reference` prints into docs/configuration.md:\n{printed}"
+    );
+}
