@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use windlass_core::engine::{Answer, Request};
 use windlass_core::session::{Exchange, Reply};
 
+use super::metrics::Meters;
 use super::view::Views;
 
 /// This node does not lead, or stopped leading before it could answer: whether the request took effect is not known, and
@@ -19,6 +20,7 @@ pub struct NotLeader;
 pub struct Handle {
     pub(super) inbox: mpsc::Sender<Ask>,
     pub(super) views: Arc<Views>,
+    pub(super) meters: Arc<Meters>,
 }
 
 /// A question on its way to the leader.
@@ -47,6 +49,11 @@ impl Handle {
     /// What is durable.
     pub fn views(&self) -> &Arc<Views> {
         &self.views
+    }
+
+    /// What is counted at this node.
+    pub fn meters(&self) -> &Arc<Meters> {
+        &self.meters
     }
 
     async fn hand_in(&self, ask: Ask) -> Result<(), NotLeader> {

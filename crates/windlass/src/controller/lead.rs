@@ -103,6 +103,8 @@ pub(super) struct Lead<'a> {
     began: Instant,
     trust: Trust,
     flight: Flight,
+    /// Since when the batch in flight has been appended, however often that took.
+    append_began: Option<Instant>,
     pause: Duration,
     /// Who waits for the reply to an exchange: more than one if a link carried it twice.
     exchanges: BTreeMap<ExchangeId, Vec<oneshot::Sender<Reply>>>,
@@ -145,6 +147,7 @@ impl<'a> Lead<'a> {
             began: Instant::now(),
             trust,
             flight: Flight::Idle,
+            append_began: None,
             pause: PAUSE_MIN,
             exchanges: BTreeMap::new(),
             luck,
@@ -303,7 +306,9 @@ impl<'a> Lead<'a> {
     /// Has the machine decide. A panic ends the term: what the engine was doing is half done, and only the journal knows a
     /// whole state. The run that it was about is ended by the next term, so that the others go on.
     fn decide(&mut self, decide: impl FnOnce(&mut Self) -> Vec<Effect<Waiter>>) -> Verdict {
+        let began = Instant::now();
         let decided = catch_unwind(AssertUnwindSafe(|| decide(self)));
+        self.node.meters.decide.note(began.elapsed());
         self.decisions += 1;
         let Ok(effects) = decided else {
             let culprit = self.leader.engine().at_work();
@@ -351,6 +356,10 @@ impl<'a> Lead<'a> {
     fn append(&mut self, batch: Batch) {
         let journal = Arc::clone(&self.node.journal);
         let Batch { term, after, id, events } = batch;
+        if self.append_began.is_none() {
+            self.append_began = Some(Instant::now());
+            self.node.meters.batch.note_count(events.len());
+        }
         let events = events.into_iter().map(|(at, event)| Recorded { at, event }).collect();
         let append = Append { term, after: Position(after), batch: BatchId(id), events };
         let appending = Box::pin(async move { journal.append(append).await });
@@ -361,6 +370,9 @@ impl<'a> Lead<'a> {
         match landed {
             Landed::Durable(batch) => {
                 self.flight = Flight::Idle;
+                if let Some(began) = self.append_began.take() {
+                    self.node.meters.append.note(began.elapsed());
+                }
                 self.pause = PAUSE_MIN;
                 self.node.views.set_stalled(None);
                 let effects = self.leader.durable(batch);

@@ -22,6 +22,7 @@ mod handle;
 mod histories;
 mod lead;
 mod local_link;
+pub mod metrics;
 mod node;
 mod tables;
 mod trust;

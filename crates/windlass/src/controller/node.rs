@@ -13,6 +13,7 @@ use windlass_core::time::{Span, Time};
 use super::clock::Clock;
 use super::handle::{Ask, Handle};
 use super::lead::{Ended, HAND_OVER_MAX, Lead, Won};
+use super::metrics::Meters;
 use super::view::{Published, Views};
 use crate::journal::{
     Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored, decode_state,
@@ -109,6 +110,7 @@ pub struct Node {
     pub(super) config: NodeConfig,
     pub(super) inbox: mpsc::Receiver<Ask>,
     pub(super) views: Arc<Views>,
+    pub(super) meters: Arc<Meters>,
     /// The node's own time, on which it counts its trust.
     pub(super) own_clock: Clock,
     /// Runs on which deciding failed, to be ended by the next term.
@@ -125,10 +127,12 @@ impl Node {
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
         let (engine, position) = begin(journal.snapshot().await?, config.engine);
         let views = Arc::new(Views::new(engine, position));
-        let handle = Handle { inbox: sender, views: Arc::clone(&views) };
+        let meters = Arc::<Meters>::default();
+        let handle =
+            Handle { inbox: sender, views: Arc::clone(&views), meters: Arc::clone(&meters) };
         let own_clock = Clock::starting_at(Time::ZERO);
         let condemned = BTreeSet::new();
-        let node = Self { journal, config, inbox, views, own_clock, condemned, panics: 0 };
+        let node = Self { journal, config, inbox, views, meters, own_clock, condemned, panics: 0 };
         node.catch_up().await?;
         Ok((node, handle))
     }

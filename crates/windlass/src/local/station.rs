@@ -16,6 +16,7 @@ use super::clock::system_now;
 use super::stores::Stores;
 #[cfg(feature = "http")]
 use crate::controller::api::{About, Api, Kept};
+use crate::controller::metrics::Tally;
 use crate::controller::{
     Handle, Histories, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep, View,
 };
@@ -124,6 +125,8 @@ impl Station {
             stand_by: StandBy::Refuse,
         };
         let (node, handle) = Node::open(Arc::clone(&stores.journal), config).await?;
+        // Before anything happens.
+        let tally = Tally::new(&handle, Arc::clone(&stores.journal));
         let (shutdown, ends) = ShutdownSender::new();
         let (shutdown_worker, _) = ShutdownSender::new();
         let node = tokio::spawn(node.run(ends));
@@ -133,6 +136,7 @@ impl Station {
         let upkeep = Upkeep::new(handle.clone(), journal, kept, keeping);
         let histories = Arc::clone(upkeep.histories());
         let (sender, ends) = ShutdownSender::new();
+        tokio::spawn(tally.run(ends.clone()));
         let upkeep = (sender, tokio::spawn(upkeep.run(ends)));
         let tables = stores.tables.clone().map(|tables| {
             let keeper = TableKeeper::new(&handle, Arc::clone(&stores.journal), tables);

@@ -14,6 +14,7 @@ mod controller;
 mod disks;
 #[cfg(target_os = "linux")]
 mod doors;
+mod exposition;
 mod flawed;
 mod golden;
 #[cfg(target_os = "linux")]

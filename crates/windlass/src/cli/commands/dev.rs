@@ -67,6 +67,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             slots: each,
             labels: with_labels(&[]),
             root: context.folder.clone(),
+            metrics: None,
             verbose: args.verbose,
         },
         workers: args.workers,

@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Run nothing here but steps pinned to the leader
     #[arg(long)]
     no_exec: bool,
+    /// Show metrics to everybody on this machine, at an address of their own such as 127.0.0.1:7701
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    metrics_listen: Option<SocketAddr>,
     /// A file with the token that everybody has to show
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -105,6 +108,15 @@ fn host(text: &str) -> Result<String, String> {
     }
 }
 
+/// An address that only this machine reaches.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = address(text)?;
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err("it asks for no token, so it has to be a loopback address: others read /metrics of --listen".to_owned())
+}
+
 /// Serves until it is told to end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let store = match &args.store {
@@ -124,6 +136,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         slots: args.jobs.unwrap_or_else(cores),
         labels: with_labels(&args.label),
         root: context.folder.clone(),
+        metrics: args.metrics_listen,
         verbose: args.verbose,
     })
 }

@@ -16,7 +16,7 @@ use super::ends::Ends;
 use super::post::{guard, place};
 use crate::cli::error::CliError;
 use crate::cli::{environment, output};
-use crate::controller::api::{About, Hosts, Server, Token, router};
+use crate::controller::api::{About, Hosts, Server, Token, metrics_router, router};
 use crate::link::http::Place;
 use crate::local::{Crew, Office, Socket, Station, Stores, cluster_id};
 use crate::logs::Announced;
@@ -52,6 +52,8 @@ pub(crate) struct Serve {
     pub(crate) labels: Labels,
     /// Where its steps run.
     pub(crate) root: PathBuf,
+    /// Where metrics are for everybody, if they are.
+    pub(crate) metrics: Option<SocketAddr>,
     /// Whether every hand-out is told.
     pub(crate) verbose: bool,
 }
@@ -114,9 +116,8 @@ impl Controller {
     /// Leads the store and answers.
     pub(super) async fn start(order: &Serve) -> Result<Self, CliError> {
         refuse_open_doors(order)?;
-        let listener =
-            TcpListener::bind(order.listen).await.map_err(|error| taken(order, &error))?;
-        let address = listener.local_addr().map_err(|error| taken(order, &error))?;
+        let listener = listen(order.listen).await?;
+        let address = listener.local_addr().map_err(|error| taken(order.listen, &error))?;
         let advertise = match &order.advertise {
             Some(place) => place.to_string(),
             None => format!("http://{address}"),
@@ -145,6 +146,13 @@ impl Controller {
         let chronicle = Chronicle { views, verbose: order.verbose };
         let mut tasks =
             vec![tokio::spawn(server.run(ends.clone())), tokio::spawn(chronicle.run(ends.clone()))];
+        if let Some(address) = order.metrics {
+            let listener = listen(address).await?;
+            let api = station.api(&stores, &logs, about.clone());
+            let api = api.known_as(Hosts::listening_on(address));
+            let server = Server::new(listener, metrics_router(Arc::new(api)));
+            tasks.push(tokio::spawn(server.run(ends.clone())));
+        }
         // For commands that are given in its folder. Others find it by its address.
         if let Ok(socket) = Socket::bind(&order.store, station.api(&stores, &logs, about)) {
             tasks.push(tokio::spawn(socket.run(ends)));
@@ -232,7 +240,11 @@ fn refuse_open_doors(order: &Serve) -> Result<(), CliError> {
     ))
 }
 
-fn taken(order: &Serve, error: &std::io::Error) -> CliError {
-    let error = CliError::unreachable(format!("{} cannot be listened on: {error}", order.listen));
+async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
+    TcpListener::bind(address).await.map_err(|error| taken(address, &error))
+}
+
+fn taken(address: SocketAddr, error: &std::io::Error) -> CliError {
+    let error = CliError::unreachable(format!("{address} cannot be listened on: {error}"));
     error.hint("another windlass may be there: choose another port with --listen 127.0.0.1:PORT")
 }

@@ -11,7 +11,7 @@
 //! | `workers` | who works here, and what they hold |
 //! | `sessions` | our own workers: join, exchange, ended, logs |
 //! | `foreign` | workers of any make |
-//! | `cluster` | which cluster this is, and whether it is well |
+//! | `cluster`, `metrics` | which cluster this is, and whether it is well, in numbers too |
 //! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
 //! | `routes`, `router` | which path leads where, and what it needs |
@@ -25,6 +25,7 @@ mod doors;
 mod foreign;
 mod hosts;
 mod input;
+mod metrics;
 mod names;
 mod rates;
 mod refused;
@@ -38,5 +39,6 @@ mod writers;
 pub use access::Token;
 pub use doors::{Accept, Bounds, Caller, Peer, Server};
 pub use hosts::Hosts;
+pub use metrics::metrics_router;
 pub use refused::Refused;
 pub use router::{About, Api, Kept, router};

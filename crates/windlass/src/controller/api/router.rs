@@ -13,11 +13,11 @@ use windlass_core::time::Time;
 use super::access::{self, Gate, Token};
 use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
-use super::input;
 use super::rates::{self, Rates};
 use super::refused::Refused;
 use super::routes::{Needs, Route, routes};
 use super::writers::Writers;
+use super::{input, metrics};
 use crate::archive::Archive;
 use crate::controller::{Handle, Histories};
 use crate::link::http::ClusterId;
@@ -136,5 +136,6 @@ pub fn router(api: Arc<Api>) -> Router {
         .layer(from_fn(input::check_length))
         .layer(from_fn_with_state(Arc::clone(&api), rates::count_refused))
         .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(from_fn_with_state(Arc::clone(&api), metrics::measure))
         .with_state(api)
 }

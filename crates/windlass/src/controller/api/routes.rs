@@ -11,7 +11,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::Scope;
 
 use super::router::Api;
-use super::{cluster, foreign, runs, sessions, workers};
+use super::{cluster, foreign, metrics, runs, sessions, workers};
 
 /// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
 const PIPELINE_MAX: usize = 9 << 20;
@@ -49,6 +49,7 @@ pub(super) fn routes() -> Vec<Route> {
         open("/healthz", cluster::health),
         open("/readyz", cluster::ready),
         read("/cluster", cluster::show),
+        read("/metrics", metrics::show),
         read("/runs", runs::list),
         submit("/runs", runs::submit).with_body(PIPELINE_MAX),
         read("/runs/{run}", runs::show),

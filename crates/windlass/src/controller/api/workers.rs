@@ -29,7 +29,7 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
 
 /// Workers that were not heard just now. A leader that cannot say is not waited for: while nothing becomes durable, who
 /// is registered can be told all the same.
-async fn silent(api: &Api) -> Vec<WorkerId> {
+pub(super) async fn silent(api: &Api) -> Vec<WorkerId> {
     match timeout(SILENT_WITHIN, api.handle.ask(Request::Silent)).await {
         Ok(Ok(Answer::Silent(silent))) => silent,
         _ => Vec::new(),

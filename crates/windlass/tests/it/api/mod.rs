@@ -5,6 +5,7 @@ mod foreign;
 mod hostile;
 mod hosts;
 mod limits;
+mod metrics;
 mod runs;
 mod slow;
 mod streams;

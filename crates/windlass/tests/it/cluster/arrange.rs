@@ -130,7 +130,7 @@ fn serve(place: &Place, port: u16, flags: &str) -> Running {
 }
 
 /// A port that nobody has now. Somebody may take it in the next moment, which is not likely.
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     listener.local_addr().expect("it has one").port()
 }

@@ -5,4 +5,5 @@ mod contact;
 mod distribution;
 mod endings;
 mod load;
+mod metrics;
 mod parity;

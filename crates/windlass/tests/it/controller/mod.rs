@@ -11,6 +11,7 @@ mod leadership;
 mod network;
 mod panics;
 mod sessions;
+mod tally;
 mod terms;
 mod upkeep;
 mod workers;

@@ -1,0 +1,33 @@
+//! Metrics: numbers for Prometheus, in its text format 0.0.4.
+//!
+//! ```text
+//!  durable events ──► Tally ──► Counts ─┐
+//!  the leader's loop, HTTP ──► Meters ──┼──► Page ──► GET /metrics
+//!  View, when somebody asks ──► State ──┤
+//!  /proc, when somebody asks ──► Process┘
+//! ```
+//!
+//! `family` is the table of everything that there is; `docs/metrics.md` has the same one. Counters are folded from what is
+//! durable, so a node that stands by counts what the leader does, and nothing is counted that a crash takes back. They begin
+//! at zero with the process, as Prometheus expects. Label values are bounded: no name of a pipeline, a step, a run or a
+//! worker is one.
+
+mod classes;
+mod counts;
+mod family;
+mod histogram;
+mod meters;
+mod page;
+mod process;
+mod state;
+mod tally;
+mod text;
+mod traffic;
+
+pub use family::{FAMILIES, Family, Kind};
+pub use histogram::Histogram;
+pub use meters::{Meters, SseClient};
+pub use page::{CONTENT_TYPE, page};
+pub use state::State;
+pub use tally::Tally;
+pub use traffic::Traffic;

@@ -1,0 +1,86 @@
+//! `GET /metrics`: in the right form, with labels that nobody else can choose.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::arrange::{Ask, Controller, Setup, TOKEN};
+use crate::exposition::Exposition;
+
+async fn metrics(controller: &Controller) -> Exposition {
+    let answer = controller.get("/metrics").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
+    Exposition::read(&String::from_utf8(answer.body).expect("it is text"))
+}
+
+#[tokio::test]
+async fn label_values_are_few_whatever_things_are_called() {
+    let controller = Controller::start().await;
+    for part in 0..10 {
+        let mut text = format!("name: part-{part}\nsteps:\n");
+        for step in 0..1_000 {
+            let requires = format!("label-{part}-{step}");
+            writeln!(text, "  s{step}: {{ run: make, requires: {requires} }}").expect("it fits");
+        }
+        controller.submit(&text).await;
+    }
+    for odd in ["/runs/%00%22%0a", "/no/such/path", "/runs/a\"b{c}", "/workers/x/y/z"] {
+        controller.get(odd).await;
+        controller.ask(Ask { method: "BREW", path: odd, ..Ask::default() }).await;
+    }
+    for run in 0..300 {
+        controller.get(&format!("/runs/{run}")).await;
+    }
+    let page = metrics(&controller).await;
+    let waiting = page.family("windlass_queue_steps");
+    assert_eq!(waiting.samples.len(), 33);
+    assert!((page.sum("windlass_queue_steps") - 10_000.0).abs() < f64::EPSILON);
+    assert!(page.value("windlass_queue_steps", &[("requires", "other")]) > 9_900.0);
+    let labels = [("route", "/runs/{run}"), ("method", "GET"), ("status", "404")];
+    assert!(page.value("windlass_http_requests_total", &labels) >= 300.0);
+    let labels = [("route", "other"), ("method", "other"), ("status", "404")];
+    assert!(page.value("windlass_http_requests_total", &labels) >= 2.0);
+    assert!(page.series() < 300, "{} series", page.series());
+    assert!(metrics(&controller).await.series() < 320, "a look makes no more of them");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_shows_no_token_sees_no_metrics() {
+    let controller = Controller::with(Setup { token: Some(TOKEN), ..Setup::default() }).await;
+    let bare = Ask { method: "GET", path: "/metrics", ..Ask::default() };
+    assert_eq!(controller.send(&bare.bytes()).await.refusal(), (401, "no_token"));
+    let page = metrics(&controller).await;
+    assert!((page.value("windlass_leads", &[]) - 1.0).abs() < f64::EPSILON);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_is_counted_adds_up() {
+    let controller = Controller::start().await;
+    let lone = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 2 });
+    controller.post("/workers/register", &lone).await;
+    controller.submit("steps: { a: { run: make, lock: one }, b: { run: make, lock: one } }").await;
+    let events = timeout(Duration::from_mins(1), async {
+        loop {
+            let page = metrics(&controller).await;
+            let events = page.sum("windlass_events_total");
+            // It counts a moment later than it happens.
+            if (events - page.value("windlass_journal_position", &[])).abs() < f64::EPSILON {
+                return page;
+            }
+        }
+    });
+    let events = events.await.expect("it counts everything");
+    let count = |kind: &str| events.value("windlass_events_total", &[("type", kind)]);
+    let counted = [count("led"), count("worker_registered"), count("run_submitted")];
+    assert_eq!(counted.map(|it| it.to_string()), ["1", "1", "1"]);
+    assert!((events.value("windlass_workers_online", &[]) - 1.0).abs() < f64::EPSILON);
+    assert!((events.value("windlass_runs", &[("status", "running")]) - 1.0).abs() < f64::EPSILON);
+    assert!(events.value("windlass_append_seconds_count", &[]) >= 2.0);
+    assert!(events.value("windlass_batch_events_sum", &[]) >= 3.0);
+    controller.shut_down().await;
+}
