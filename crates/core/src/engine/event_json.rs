@@ -58,6 +58,32 @@ impl Event {
         Value::Object(object)
     }
 
+    /// Every word that [`kind`](Self::kind) may say.
+    pub const KINDS: [&'static str; 22] = [
+        "led",
+        "worker_registered",
+        "worker_lost",
+        "worker_returned",
+        "worker_drained",
+        "worker_ended",
+        "worker_forgotten",
+        "braked",
+        "run_submitted",
+        "run_cancelled",
+        "run_ended",
+        "run_sealed",
+        "granted",
+        "confirmed",
+        "started",
+        "stop_ordered",
+        "ended",
+        "backoff_ended",
+        "condition_held",
+        "step_settled",
+        "late_outcome",
+        "lock_forced",
+    ];
+
     /// The word for what happened.
     pub const fn kind(&self) -> &'static str {
         match self {

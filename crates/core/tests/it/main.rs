@@ -9,6 +9,7 @@ mod corners;
 mod crew;
 mod distribution;
 mod endings;
+mod event_page;
 mod hostile;
 mod leader;
 mod leadership;

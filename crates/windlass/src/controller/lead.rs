@@ -329,7 +329,7 @@ impl<'a> Lead<'a> {
                     let position = Position(position);
                     self.node
                         .views
-                        .publish(Published { position, events })
+                        .publish(Published::new(position, events))
                         .map_err(|error| NodeError::Nonsense { position, error })?;
                 }
                 Effect::Reply(reply) => self.reply(reply),

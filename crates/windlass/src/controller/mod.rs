@@ -18,6 +18,7 @@
 pub mod api;
 mod clock;
 mod flight;
+mod frames;
 mod handle;
 mod histories;
 mod lead;
@@ -29,9 +30,10 @@ mod trust;
 mod upkeep;
 mod view;
 
+pub use frames::{Frame, Frames};
 pub use handle::{Handle, NotLeader};
 pub use histories::Histories;
 pub use node::{Node, NodeConfig, NodeError, StandBy};
 pub use tables::TableKeeper;
 pub use upkeep::{Keeping, Upkeep};
-pub use view::{Followed, Follower, Published, View, Views};
+pub use view::{Ahead, Followed, Follower, Published, View, Views};

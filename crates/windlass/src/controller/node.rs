@@ -271,7 +271,7 @@ fn behind(batch: Stored, position: Position) -> Published {
     let known = usize::try_from(known).unwrap_or(usize::MAX);
     let events = batch.events.into_iter().skip(known);
     let events = events.map(|recorded| (recorded.at, recorded.event)).collect();
-    Published { position: batch.position, events }
+    Published::new(batch.position, events)
 }
 
 impl Won {

@@ -1,12 +1,13 @@
 //! What is durable: the read model, and the newest events for those who follow.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
 use windlass_core::engine::{ApplyError, Engine, Event};
 use windlass_core::time::Time;
 
+use super::frames::Frames;
 use crate::journal::Position;
 use crate::store::StoreError;
 
@@ -21,9 +22,22 @@ pub struct Published {
     pub position: Position,
     /// What happened, and when.
     pub events: Vec<(Time, Event)>,
+    /// The same as text, once somebody wanted it.
+    frames: OnceLock<Arc<Frames>>,
 }
 
 impl Published {
+    /// These events, of which the last is at this position.
+    pub const fn new(position: Position, events: Vec<(Time, Event)>) -> Self {
+        Self { position, events, frames: OnceLock::new() }
+    }
+
+    /// The events as they are written to those who follow over a stream: the first who asks has it made for all.
+    pub fn frames(&self) -> &Arc<Frames> {
+        let numbered = || self.numbered().map(|(position, (at, event))| (position, *at, event));
+        self.frames.get_or_init(|| Arc::new(Frames::of(numbered())))
+    }
+
     /// The position that they follow.
     pub fn after(&self) -> Position {
         Position(self.position.0 - self.events.len() as u64)
@@ -75,12 +89,35 @@ impl View {
         if position >= self.position {
             return Some(Vec::new());
         }
-        let first = self
-            .recent
-            .iter()
-            .position(|batch| batch.after() <= position && batch.position > position)?;
+        let first = self.first_behind(position)?;
         Some(self.recent.iter().skip(first).cloned().collect())
     }
+
+    /// The batch that goes on behind a position: one, so that nobody keeps more alive than it is about to tell.
+    pub fn next_behind(&self, position: Position) -> Ahead {
+        if position >= self.position {
+            return Ahead::Nothing;
+        }
+        let first = self.first_behind(position).and_then(|first| self.recent.get(first));
+        first.map_or(Ahead::Gone, |batch| Ahead::Batch(Arc::clone(batch)))
+    }
+
+    /// Batches follow each other without a gap, so what is not older than the first is in one of them.
+    fn first_behind(&self, position: Position) -> Option<usize> {
+        let is_kept = self.recent.front().is_some_and(|oldest| oldest.after() <= position);
+        is_kept.then(|| self.recent.partition_point(|batch| batch.position <= position))
+    }
+}
+
+/// What comes behind a position.
+#[derive(Debug)]
+pub enum Ahead {
+    /// Nothing yet.
+    Nothing,
+    /// These events; the first may be at the position or before.
+    Batch(Arc<Published>),
+    /// More than is kept: the journal has it.
+    Gone,
 }
 
 /// The view of a node, shared by all who look.
@@ -100,6 +137,11 @@ impl Views {
     /// Looks at the view. Keep it short: the leader waits to publish meanwhile.
     pub fn look<T>(&self, look: impl FnOnce(&View) -> T) -> T {
         look(&self.read())
+    }
+
+    /// Tells whenever there is more.
+    pub fn moved(&self) -> watch::Receiver<Position> {
+        self.moved.subscribe()
     }
 
     /// Follows the events from a position on.

@@ -202,6 +202,7 @@ impl Station {
             archive: Arc::clone(&stores.archive),
             logs: Arc::clone(logs),
             histories: Arc::clone(&self.histories),
+            journal: Arc::clone(&stores.journal),
         };
         Api::new(self.handle.clone(), kept, about, system_now)
     }

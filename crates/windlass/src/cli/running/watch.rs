@@ -211,7 +211,7 @@ impl Watch<'_> {
                 for batch in self.stores.journal.tail(from, 16_384).await? {
                     let position = batch.position;
                     let events = batch.events.into_iter().map(|it| (it.at, it.event)).collect();
-                    self.take_in(screen, &Published { position, events }, behind);
+                    self.take_in(screen, &Published::new(position, events), behind);
                     follower.skip_to(position);
                 }
             }

@@ -8,6 +8,7 @@
 //! | file | what it answers |
 //! |---|---|
 //! | `runs` | submit, list, show, cancel, events, why, logs |
+//! | `events` | what happens, as it happens: streams, and pages of everything |
 //! | `workers` | who works here, and what they hold |
 //! | `sessions` | our own workers: join, exchange, ended, logs |
 //! | `foreign` | workers of any make |
@@ -22,6 +23,7 @@
 mod access;
 mod cluster;
 mod doors;
+mod events;
 mod foreign;
 mod hosts;
 mod input;

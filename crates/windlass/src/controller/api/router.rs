@@ -11,6 +11,7 @@ use windlass_core::rate::Rate;
 use windlass_core::time::Time;
 
 use super::access::{self, Gate, Token};
+use super::events::Streams;
 use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
 use super::rates::{self, Rates};
@@ -20,6 +21,7 @@ use super::writers::Writers;
 use super::{input, metrics};
 use crate::archive::Archive;
 use crate::controller::{Handle, Histories};
+use crate::journal::Journal;
 use crate::link::http::ClusterId;
 use crate::logs::Announced;
 use crate::shutdown::Shutdown;
@@ -47,6 +49,8 @@ pub struct Api {
     pub(super) writers: Writers,
     /// Who speaks for which foreign worker.
     pub(super) proxies: Proxies,
+    /// Who follows what happens.
+    pub(super) streams: Streams,
 }
 
 /// Where runs that ended and what steps printed are kept.
@@ -58,6 +62,8 @@ pub struct Kept {
     pub logs: Arc<Announced>,
     /// Runs that are not sealed.
     pub histories: Arc<Histories>,
+    /// What happened, whatever it is about.
+    pub journal: Arc<dyn Journal>,
 }
 
 /// What a controller says of itself.
@@ -84,6 +90,7 @@ impl Api {
             ending: None,
             writers,
             proxies,
+            streams: Streams::default(),
         }
     }
 

@@ -11,7 +11,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::Scope;
 
 use super::router::Api;
-use super::{cluster, foreign, metrics, runs, sessions, workers};
+use super::{cluster, events, foreign, metrics, runs, sessions, workers};
 
 /// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
 const PIPELINE_MAX: usize = 9 << 20;
@@ -58,6 +58,7 @@ pub(super) fn routes() -> Vec<Route> {
         read("/runs/{run}/steps/{step}/why", runs::why),
         read("/runs/{run}/logs", runs::logs),
         read("/runs/{run}/logs/{step}/{attempt}/{delivery}", runs::log),
+        read("/events", events::all),
         read("/workers", workers::list),
         admin("/workers/{id}/drain", workers::drain),
         read("/locks", workers::locks),

@@ -264,5 +264,5 @@ async fn next(follower: &mut Follower) -> (Position, Followed) {
 
 fn published(batch: Stored) -> Published {
     let events = batch.events.into_iter().map(|recorded| (recorded.at, recorded.event)).collect();
-    Published { position: batch.position, events }
+    Published::new(batch.position, events)
 }

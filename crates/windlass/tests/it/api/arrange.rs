@@ -27,7 +27,7 @@ pub(super) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 pub(super) struct Controller {
     pub(super) station: Station,
     pub(super) logs: Arc<Announced>,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     servers: ShutdownSender,
     serving: JoinHandle<()>,
     token: Option<&'static str>,

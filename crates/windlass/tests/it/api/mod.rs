@@ -1,6 +1,8 @@
 //! The controller's API over real connections: what `docs/api.md` says, and what hostile clients try.
 
 mod arrange;
+pub(crate) mod ears;
+mod endless;
 mod foreign;
 mod hostile;
 mod hosts;

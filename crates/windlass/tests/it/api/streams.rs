@@ -1,105 +1,275 @@
-//! Answers without an end, and a body that does not come, in virtual time where waiting is all there is.
+//! Event streams: each event once, in order, whatever becomes of the connection.
 
-use std::convert::Infallible;
-use std::io;
-use std::net::Ipv4Addr;
-use std::pin::Pin;
+use std::num::Wrapping;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::routing::get;
-use hyper::body::{Bytes, Frame};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
-use tokio::time::Instant;
-use windlass::controller::api::{About, Accept, Caller, Peer, Server, router};
-use windlass::local::{Office, Station, Stores};
-use windlass::logs::Announced;
-use windlass::shutdown::ShutdownSender;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+use windlass::controller::Published;
+use windlass::core::engine::Event;
+use windlass::core::outcome::Outcome;
+use windlass::core::requirement::Labels;
+use windlass::core::session::Grant;
+use windlass::journal::{Position, Snapshot, encode_state};
+use windlass::local::{Crew, Stores};
+use windlass::worker::{Attempt, Executor, Orders};
 
-use super::arrange::read_to_end;
+use super::arrange::{Ask, Controller, Setup};
+use super::ears::{Ears, Told};
 
-/// Says something once, and then nothing for ever.
-struct Endless(bool);
+/// Does as many steps as it is allowed to.
+#[derive(Debug)]
+struct Allowed(Arc<Semaphore>);
 
-impl hyper::body::Body for Endless {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if std::mem::replace(&mut self.0, true) {
-            return Poll::Pending;
-        }
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"data: 1\n\n")))))
+impl Executor for Allowed {
+    fn start(&self, _: Grant, _: watch::Receiver<Orders>) -> Attempt {
+        let allowed = Arc::clone(&self.0);
+        Box::pin(async move {
+            allowed.acquire().await.expect("nobody closes it").forget();
+            Outcome::exit(0)
+        })
     }
+}
+
+/// A controller with a worker, and what the worker may do.
+async fn working() -> (Controller, Arc<Semaphore>) {
+    let mut controller = Controller::start().await;
+    let allowed = Arc::new(Semaphore::new(0));
+    let executor = Arc::new(Allowed(Arc::clone(&allowed)));
+    let labels = Labels::new(["linux"]);
+    let crew = Crew { name: "here".to_owned(), slots: 8, labels, executor };
+    controller.station.work(crew).await.expect("it works");
+    (controller, allowed)
+}
+
+/// A pipeline of a matrix with so many cells.
+fn many(cells: usize) -> String {
+    let list: Vec<String> = (0..cells).map(|cell| cell.to_string()).collect();
+    format!("name: many\nsteps: {{ s: {{ run: make, matrix: {{ n: [{}] }} }} }}", list.join(", "))
+}
+
+/// Numbers that look like chance, the same every time.
+struct Dice(Wrapping<u64>);
+
+impl Dice {
+    fn upto(&mut self, most: u64) -> u64 {
+        self.0 = self.0 * Wrapping(6_364_136_223_846_793_005) + Wrapping(1_442_695_040_888_963_407);
+        (self.0.0 >> 33) % most + 1
+    }
+}
+
+/// The positions of a run's events, as pages tell them.
+async fn positions(controller: &Controller, run: &str) -> Vec<u64> {
+    let mut all: Vec<u64> = Vec::new();
+    loop {
+        let after = all.last().copied().unwrap_or(0);
+        let page = controller.get(&format!("/runs/{run}/events?limit=10000&after={after}")).await;
+        let page = page.json.as_array().expect("a list").clone();
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page.iter().filter_map(|event| event["pos"].as_u64()));
+    }
+}
+
+fn ids(told: &[Told]) -> Vec<u64> {
+    told.iter().filter_map(|told| told.id).collect()
 }
 
 #[tokio::test]
-async fn a_stream_ends_in_good_order_with_the_server() {
-    let routes = Router::new().route("/", get(|| async { Body::new(Endless(false)) }));
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-    let address = listener.local_addr().expect("it has one");
-    let (servers, ends) = ShutdownSender::new();
-    let serving = tokio::spawn(Server::new(listener, routes).run(ends));
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("it listens");
-    let mut first = vec![0; 1_000];
-    let mut read = 0;
-    while !first[..read].windows(7).any(|piece| piece == b"data: 1") {
-        read += stream.read(&mut first[read..]).await.expect("it is sent");
+async fn a_run_is_told_to_its_end_and_the_stream_ends() {
+    let (controller, allowed) = working().await;
+    let run = controller.submit(&many(3)).await;
+    let path = format!("/runs/{run}/events");
+    let mut ears = Ears::open(controller.address, &path, None).await;
+    assert_eq!(ears.status, 200);
+    assert!(ears.head.contains("content-type: text/event-stream"), "{}", ears.head);
+    assert!(ears.head.contains("cache-control: no-store"), "{}", ears.head);
+    let first = ears.next().await.expect("it has begun");
+    assert_eq!(first.kind, "run_submitted");
+    assert_eq!((&first.data["run"], first.data["pos"].as_u64()), (&json!(run), first.id));
+    allowed.add_permits(3);
+    let told = ears.until("end").await;
+    let end = told.last().expect("it is the last");
+    assert_eq!((end.id, &end.data), (None, &json!({ "run": run, "status": "succeeded" })));
+    assert_eq!(ears.next().await, None, "nothing comes behind the end");
+    let all: Vec<u64> = first.id.into_iter().chain(ids(&told)).collect();
+    assert_eq!(all, positions(&controller, &run).await);
+    for told in &told[..told.len() - 1] {
+        assert_eq!(told.data["type"], told.kind);
     }
-    servers.shut_down();
-    let rest = read_to_end(&mut stream).await;
-    let all = String::from_utf8([&first[..read], &rest].concat()).expect("it is text");
-    assert!(all.ends_with("data: 1\n\n\r\n0\r\n\r\n"), "its end is one: {all:?}");
-    serving.await.expect("it does not panic");
-    assert!(TcpStream::connect(address).await.is_err(), "nobody is let in any more");
+    // Who comes again when it is over hears no more than that.
+    let mut again = Ears::open(controller.address, &path, ears.last).await;
+    assert_eq!(again.next().await.map(|told| told.kind).as_deref(), Some("end"));
+    assert_eq!(again.next().await, None);
+    // And who comes for the first time hears everything.
+    let mut late = Ears::open(controller.address, &path, None).await;
+    assert_eq!(ids(&late.until("end").await), all);
+    controller.shut_down().await;
 }
 
-/// Doors that the test itself comes in by.
-struct Doors(mpsc::Receiver<DuplexStream>);
-
-impl Accept for Doors {
-    async fn accept(&mut self) -> io::Result<Caller> {
-        let stream = self.0.recv().await.ok_or(io::ErrorKind::NotConnected)?;
-        Ok(Caller::plain(Peer::Remote(Ipv4Addr::LOCALHOST.into()), stream))
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_body_that_trickles_is_waited_for_a_minute() {
-    let stores = Stores::in_memory();
-    let station = Station::lead(&stores, Office::alone("here")).await.expect("nobody else leads");
-    let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-    let about = About { cluster: "test".to_owned(), advertise: String::new() };
-    let routes = router(Arc::new(station.api(&stores, &logs, about)));
-    let (door, doors) = mpsc::channel(1);
-    let (_servers, ends) = ShutdownSender::new();
-    tokio::spawn(Server::new(Doors(doors), routes).run(ends));
-    for length in ["content-length: 1000", "transfer-encoding: chunked"] {
-        let (mut stream, far) = duplex(64 << 10);
-        door.send(far).await.expect("it is open");
-        let began = Instant::now();
-        let head = format!("POST /runs HTTP/1.1\r\nhost: a\r\n{length}\r\n\r\n");
-        stream.write_all(head.as_bytes()).await.expect("it reads");
-        let (mut reads, mut writes) = tokio::io::split(stream);
-        let trickle = tokio::spawn(async move {
-            while writes.write_all(b"1\r\n \r\n").await.is_ok() {
-                tokio::time::sleep(Duration::from_secs(1)).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_cut_off_two_hundred_times_hears_of_each_of_ten_thousand_events_once() {
+    let (controller, allowed) = working().await;
+    let run = controller.submit(&many(5_000)).await;
+    let path = format!("/runs/{run}/events");
+    let (mut dice, mut heard, mut cuts) = (Dice(Wrapping(4)), Vec::new(), 0);
+    // The run is a little ahead of who follows it, so that it is told from memory and from history, and goes on.
+    allowed.add_permits(300);
+    'cut: loop {
+        let mut ears = Ears::open(controller.address, &path, heard.last().copied()).await;
+        let until = if cuts < 200 { dice.upto(99) } else { u64::MAX };
+        for _ in 0..until {
+            let told = ears.next().await.expect("it goes on");
+            allowed.add_permits(usize::from(told.kind == "ended"));
+            if told.kind == "end" {
+                break 'cut;
             }
-        });
-        let mut answer = String::new();
-        reads.read_to_string(&mut answer).await.expect("it answers");
-        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("too_slow"), "{answer}");
-        let took = began.elapsed().as_secs();
-        assert!((60..62).contains(&took), "{took} s");
-        trickle.abort();
+            heard.extend(told.id);
+        }
+        cuts += 1;
     }
+    assert_eq!(cuts, 200);
+    assert!(heard.len() >= 10_000, "{}", heard.len());
+    assert!(heard.is_sorted_by(|one, next| one < next), "each once, in order");
+    assert_eq!(heard, positions(&controller, &run).await);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn everything_is_told_to_who_asks_for_everything() {
+    let (controller, allowed) = working().await;
+    let mut from_now = Ears::open(controller.address, "/events", None).await;
+    let mut of_runs =
+        Ears::open(controller.address, "/events?type=run_submitted,run_ended", None).await;
+    let mut of_others = Ears::open(controller.address, "/events?pipeline=other", None).await;
+    assert_eq!(from_now.status, 200);
+    let run = controller.submit(&many(2)).await;
+    allowed.add_permits(2);
+    let all = from_now.until("run_ended").await;
+    assert_eq!(all[0].kind, "run_submitted");
+    let begun = from_now.last.expect("it had an id") - all.len() as u64;
+    assert_eq!(ids(&all), (begun + 1..=begun + all.len() as u64).collect::<Vec<_>>(), "no gap");
+    let kinds: Vec<String> =
+        of_runs.until("run_ended").await.into_iter().map(|told| told.kind).collect();
+    assert_eq!(kinds, ["run_submitted", "run_ended"]);
+    controller.submit("name: other\nsteps: { a: { run: make, requires: gpu } }").await;
+    let other = of_others.next().await.expect("it is of that pipeline");
+    assert_eq!(
+        (other.kind.as_str(), &other.data["data"]["pipeline"]),
+        ("run_submitted", &json!("other"))
+    );
+    let of_run = format!("/events?after=0&run={run}");
+    let mut of_run = Ears::open(controller.address, &of_run, None).await;
+    assert_eq!(of_run.until("run_ended").await, all, "it alone");
+    let mut beginning = Ears::open(controller.address, "/events?after=0", None).await;
+    assert_eq!(
+        beginning.next().await.map(|told| (told.id, told.kind)),
+        Some((Some(1), "led".to_owned()))
+    );
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_heard_of_nothing_comes_back_to_where_it_was() {
+    let controller = Controller::start().await;
+    let mut ears = Ears::open(controller.address, "/events?type=run_ended", None).await;
+    assert_eq!(ears.last, None);
+    let run = controller.submit("steps: { a: { run: make } }").await;
+    controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
+    let told = ears.next().await.expect("it has ended");
+    assert_eq!(told.kind, "run_ended");
+    drop(ears);
+    // Told nothing, cut off, and something happens before it is back.
+    let mut ears = Ears::open(controller.address, "/events", None).await;
+    let quiet = tokio::time::timeout(std::time::Duration::from_millis(100), ears.next()).await;
+    assert!(quiet.is_err(), "{quiet:?}");
+    let last = ears.last;
+    assert!(last >= told.id, "it was told where it is");
+    drop(ears);
+    controller.submit("steps: { a: { run: make } }").await;
+    let mut ears = Ears::open(controller.address, "/events", last).await;
+    assert_eq!(ears.next().await.map(|told| told.kind).as_deref(), Some("run_submitted"));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_position_that_makes_no_sense_is_refused() {
+    let controller = Controller::start().await;
+    let run = controller.submit("steps: { a: { run: make } }").await;
+    for path in ["/events", &format!("/runs/{run}/events")] {
+        for id in ["x", "", "-1", "1e3", "99999999"] {
+            let headers = vec![("last-event-id", id), ("accept", "text/event-stream")];
+            let answer =
+                controller.ask(Ask { method: "GET", path, headers, ..Ask::default() }).await;
+            assert_eq!(answer.refusal(), (400, "bad_request"), "{path} {id:?}");
+        }
+    }
+    for bad in ["type=nonsense", "run=%00", "after=x", "aftr=1", "after=99999999"] {
+        let answer = controller.get(&format!("/events?{bad}")).await;
+        assert_eq!(answer.refusal(), (400, "bad_request"), "{bad}");
+    }
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn pages_of_everything_say_how_far_they_looked() {
+    let controller = Controller::start().await;
+    let run = controller.submit("steps: { a: { run: make } }").await;
+    let page = controller.get("/events?after=0&type=run_submitted").await;
+    let list = page.json.as_array().expect("a list").clone();
+    assert_eq!((list.len(), &list[0]["run"]), (1, &json!(run)));
+    let head = controller.station.handle().views().look(|view| view.position);
+    assert!(page.head.contains(&format!("windlass-position: {head}")), "{}", page.head);
+    assert_eq!(controller.get(&format!("/events?after={head}&wait_ms=50")).await.json, json!([]));
+    let waiting = async { controller.get(&format!("/events?after={head}&wait_ms=30000")).await };
+    let cancelling = async { controller.post(&format!("/runs/{run}/cancel"), &json!({})).await };
+    let (waited, _) = tokio::join!(waiting, cancelling);
+    assert_eq!(waited.json[0]["type"], "run_cancelled");
+    let one = controller.get("/events?after=0&limit=1").await;
+    assert_eq!(one.json.as_array().map(Vec::len), Some(1));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
+    let stores = Stores::in_memory();
+    let controller = Controller::with(Setup { stores: stores.clone(), ..Setup::default() }).await;
+    for _ in 0..4 {
+        controller.submit("steps: { a: { run: make } }").await;
+    }
+    // The journal keeps two snapshots, and what is behind the older.
+    let views = controller.station.handle().views();
+    let save = || {
+        let snapshot = views
+            .look(|view| Snapshot { position: view.position, state: encode_state(&view.engine) });
+        stores.journal.save(snapshot)
+    };
+    save().await.expect("it saves");
+    controller.submit("steps: { a: { run: make } }").await;
+    save().await.expect("it saves");
+    let upto = stores.journal.prune(Position(u64::MAX)).await.expect("it prunes");
+    assert!(upto > Position(1), "{upto}");
+    let gone = controller.get("/events?after=1").await;
+    assert_eq!(gone.refusal(), (410, "gone"));
+    assert!(gone.head.contains(&format!("windlass-oldest: {upto}")), "{}", gone.head);
+    let headers = vec![("last-event-id", "1"), ("accept", "text/event-stream")];
+    let ask = Ask { method: "GET", path: "/events", headers, ..Ask::default() };
+    assert_eq!(controller.ask(ask).await.refusal(), (410, "gone"));
+    let mut ears = Ears::open(controller.address, &format!("/events?after={upto}"), None).await;
+    assert_eq!(ears.next().await.and_then(|told| told.id), Some(upto.0 + 1));
+    controller.shut_down().await;
+}
+
+#[test]
+fn a_batch_is_written_once_for_all() {
+    let lost = Event::WorkerLost { worker: windlass::core::id::WorkerId(1) };
+    let published = Published::new(Position(7), vec![(windlass::core::time::Time::ZERO, lost)]);
+    let one: *const str = published.frames().text();
+    let other: *const str = published.frames().text();
+    assert!(std::ptr::eq(one, other));
+    let data: Vec<&str> = published.frames().text().lines().collect();
+    assert_eq!(&data[..2], ["id: 7", "event: worker_lost"]);
+    let json: Value = serde_json::from_str(data[2].strip_prefix("data: ").unwrap()).unwrap();
+    assert_eq!(json["pos"], 7);
 }

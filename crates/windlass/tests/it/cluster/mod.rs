@@ -7,3 +7,5 @@ mod endings;
 mod load;
 mod metrics;
 mod parity;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+mod streams;

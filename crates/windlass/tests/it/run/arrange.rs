@@ -194,8 +194,17 @@ impl Running {
 
     /// The most memory that it has had, in KiB.
     pub(crate) fn peak(&self) -> u64 {
+        self.kib("VmHWM:")
+    }
+
+    /// The memory that it has now, in KiB.
+    pub(crate) fn memory(&self) -> u64 {
+        self.kib("VmRSS:")
+    }
+
+    fn kib(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
     }
 

@@ -37,7 +37,8 @@ pub struct Bounds {
     pub agree_within: Duration,
     /// How long a client may take for the head of a request, or say nothing at all.
     pub head_within: Duration,
-    /// How long a client may read nothing of an answer.
+    /// How long a client may read nothing of an answer. A stream is resumed by the id of its last event, a page is asked
+    /// for again.
     pub read_within: Duration,
 }
 
@@ -48,7 +49,7 @@ impl Default for Bounds {
             of_one_address: 4_096,
             agree_within: Duration::from_secs(10),
             head_within: Duration::from_secs(90),
-            read_within: Duration::from_mins(1),
+            read_within: Duration::from_secs(30),
         }
     }
 }

@@ -13,6 +13,7 @@ use windlass_core::engine::Event;
 use windlass_core::id::RunId;
 
 use super::lookup;
+use crate::controller::api::events::{Reader, Start, stream, wants_stream};
 use crate::controller::api::input::{self, Path, Query};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
@@ -47,6 +48,10 @@ pub(in crate::controller::api) async fn events(
 ) -> Result<Response, Refused> {
     let run = lookup::find(&api, &run).await?;
     lookup::caught_up(&api).await?;
+    if wants_stream(&headers) {
+        let start = Start::read(&api, &headers, Some(asked.after), |_| Position(0))?;
+        return stream(Reader::of_run(api, run, start));
+    }
     let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
     let mut events = next(&api, run, &asked, most).await?;
     let more = cut(&mut events) || events.len() == most;

@@ -20,14 +20,14 @@ const PAGE: usize = 16_384;
 const CATCH_UP: Duration = Duration::from_secs(5);
 
 /// The run that somebody means: `latest`, an id, or the beginning of one.
-pub(super) async fn find(api: &Api, text: &str) -> Result<RunId, Refused> {
+pub(in crate::controller::api) async fn find(api: &Api, text: &str) -> Result<RunId, Refused> {
     let open: Vec<RunId> =
         api.handle.views().look(|view| view.engine.runs().map(|run| run.id).collect());
     Ok(archive::find(text, &open, &*api.kept.archive).await?)
 }
 
 /// Waits until what is durable now can be read.
-pub(super) async fn caught_up(api: &Api) -> Result<(), Refused> {
+pub(in crate::controller::api) async fn caught_up(api: &Api) -> Result<(), Refused> {
     let upto = api.handle.views().look(|view| view.position);
     let mut moved = api.kept.histories.moved();
     match timeout(CATCH_UP, moved.wait_for(|at| *at >= upto)).await {
@@ -37,7 +37,10 @@ pub(super) async fn caught_up(api: &Api) -> Result<(), Refused> {
 }
 
 /// The line of a run.
-pub(super) async fn record(api: &Api, run: RunId) -> Result<RunRecord, Refused> {
+pub(in crate::controller::api) async fn record(
+    api: &Api,
+    run: RunId,
+) -> Result<RunRecord, Refused> {
     if let Some(open) = api.kept.histories.record(run) {
         return Ok(open);
     }
@@ -46,7 +49,7 @@ pub(super) async fn record(api: &Api, run: RunId) -> Result<RunRecord, Refused> 
 }
 
 /// Events of a run behind a position. A run that is sealed meanwhile was archived before.
-pub(super) async fn behind(
+pub(in crate::controller::api) async fn behind(
     api: &Api,
     run: RunId,
     after: Position,
@@ -59,7 +62,7 @@ pub(super) async fn behind(
 }
 
 /// What became of a run so far.
-pub(super) async fn summary(api: &Api, run: RunId) -> Result<Summary, Refused> {
+pub(in crate::controller::api) async fn summary(api: &Api, run: RunId) -> Result<Summary, Refused> {
     caught_up(api).await?;
     let first = behind(api, run, Position(0), 1).await?;
     let gone = || Refused::no_such_run(format!("there is no run {run} any more"));
@@ -86,7 +89,11 @@ pub(super) async fn summary(api: &Api, run: RunId) -> Result<Summary, Refused> {
 }
 
 /// The node of a plan that somebody means: an index, or a name.
-pub(super) fn node(plan: &Plan, run: RunId, text: &str) -> Result<StepIx, Refused> {
+pub(in crate::controller::api) fn node(
+    plan: &Plan,
+    run: RunId,
+    text: &str,
+) -> Result<StepIx, Refused> {
     // No name begins with a digit.
     let found = match text.parse() {
         Ok(at) => Some(StepIx(at)).filter(|node| node.0 < plan.node_count()),

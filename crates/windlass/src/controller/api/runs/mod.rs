@@ -12,7 +12,7 @@
 mod events;
 mod list;
 mod logs;
-mod lookup;
+pub(super) mod lookup;
 mod show;
 mod submit;
 mod why;

@@ -61,7 +61,7 @@ impl Crew {
         if !decision.events.is_empty() {
             self.position += decision.events.len() as u64;
             let events = decision.events.into_iter().map(|event| (decision.at, event)).collect();
-            let published = Published { position: Position(self.position), events };
+            let published = Published::new(Position(self.position), events);
             self.views.publish(published).expect("it works in a test");
         }
         decision.replies.into_iter().for_each(|reply| self.hear(reply));

@@ -41,6 +41,7 @@ impl Leader {
             archive: Arc::new(MemoryArchive::new()),
             logs: Arc::new(Announced::new(Arc::new(MemoryLogs::new()))),
             histories: Arc::new(Histories::default()),
+            journal: Arc::clone(journal) as Arc<dyn Journal>,
         };
         let advertise = "http://leader:7700".to_owned();
         let about = About { cluster: "storm".to_owned(), advertise };

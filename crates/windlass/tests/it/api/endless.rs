@@ -1,0 +1,105 @@
+//! Answers without an end, and a body that does not come, in virtual time where waiting is all there is.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::Ipv4Addr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use hyper::body::{Bytes, Frame};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use windlass::controller::api::{About, Accept, Caller, Peer, Server, router};
+use windlass::local::{Office, Station, Stores};
+use windlass::logs::Announced;
+use windlass::shutdown::ShutdownSender;
+
+use super::arrange::read_to_end;
+
+/// Says something once, and then nothing for ever.
+struct Endless(bool);
+
+impl hyper::body::Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Pending;
+        }
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"data: 1\n\n")))))
+    }
+}
+
+#[tokio::test]
+async fn a_stream_ends_in_good_order_with_the_server() {
+    let routes = Router::new().route("/", get(|| async { Body::new(Endless(false)) }));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it has one");
+    let (servers, ends) = ShutdownSender::new();
+    let serving = tokio::spawn(Server::new(listener, routes).run(ends));
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("it listens");
+    let mut first = vec![0; 1_000];
+    let mut read = 0;
+    while !first[..read].windows(7).any(|piece| piece == b"data: 1") {
+        read += stream.read(&mut first[read..]).await.expect("it is sent");
+    }
+    servers.shut_down();
+    let rest = read_to_end(&mut stream).await;
+    let all = String::from_utf8([&first[..read], &rest].concat()).expect("it is text");
+    assert!(all.ends_with("data: 1\n\n\r\n0\r\n\r\n"), "its end is one: {all:?}");
+    serving.await.expect("it does not panic");
+    assert!(TcpStream::connect(address).await.is_err(), "nobody is let in any more");
+}
+
+/// Doors that the test itself comes in by.
+struct Doors(mpsc::Receiver<DuplexStream>);
+
+impl Accept for Doors {
+    async fn accept(&mut self) -> io::Result<Caller> {
+        let stream = self.0.recv().await.ok_or(io::ErrorKind::NotConnected)?;
+        Ok(Caller::plain(Peer::Remote(Ipv4Addr::LOCALHOST.into()), stream))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_trickles_is_waited_for_a_minute() {
+    let stores = Stores::in_memory();
+    let station = Station::lead(&stores, Office::alone("here")).await.expect("nobody else leads");
+    let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+    let about = About { cluster: "test".to_owned(), advertise: String::new() };
+    let routes = router(Arc::new(station.api(&stores, &logs, about)));
+    let (door, doors) = mpsc::channel(1);
+    let (_servers, ends) = ShutdownSender::new();
+    tokio::spawn(Server::new(Doors(doors), routes).run(ends));
+    for length in ["content-length: 1000", "transfer-encoding: chunked"] {
+        let (mut stream, far) = duplex(64 << 10);
+        door.send(far).await.expect("it is open");
+        let began = Instant::now();
+        let head = format!("POST /runs HTTP/1.1\r\nhost: a\r\n{length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.expect("it reads");
+        let (mut reads, mut writes) = tokio::io::split(stream);
+        let trickle = tokio::spawn(async move {
+            while writes.write_all(b"1\r\n \r\n").await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        let mut answer = String::new();
+        reads.read_to_string(&mut answer).await.expect("it answers");
+        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("too_slow"), "{answer}");
+        let took = began.elapsed().as_secs();
+        assert!((60..62).contains(&took), "{took} s");
+        trickle.abort();
+    }
+}
