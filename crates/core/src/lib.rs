@@ -26,3 +26,4 @@ mod slab;
 pub mod spec;
 pub mod summary;
 pub mod time;
+pub mod trace;

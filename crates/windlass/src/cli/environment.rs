@@ -1,8 +1,11 @@
 //! Every environment variable that the command line reads is read here: `NO_COLOR`, `CLICOLOR_FORCE`, `TERM`, `CI`,
 //! `GITHUB_ACTIONS` and the locale, which decide how text looks, `COLUMNS`, where a user's own files are, by
-//! `XDG_CONFIG_HOME` and `HOME`, and those of settings, `WINDLASS_…`, which `settings` makes something of.
+//! `XDG_CONFIG_HOME` and `HOME`, where spans go and what they are a part of, by `OTEL_…` and `TRACEPARENT`, and those of
+//! settings, `WINDLASS_…`, which `settings` makes something of.
 
 use std::path::PathBuf;
+
+use windlass_core::trace::TraceParent;
 
 /// The value of a variable, if it is set and is text.
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
@@ -13,6 +16,16 @@ pub(super) fn variable(name: &str) -> Option<String> {
 /// `COLUMNS`: how wide the output may be, whatever the terminal is.
 pub(super) fn columns() -> Option<usize> {
     variable("COLUMNS")?.parse().ok().filter(|columns| *columns > 0)
+}
+
+/// `OTEL_…`: what programs of OpenTelemetry are told, by the rest of the variable's name.
+pub(super) fn otel(name: &str) -> Option<String> {
+    variable(&format!("OTEL_{name}")).filter(|value| !value.is_empty())
+}
+
+/// `TRACEPARENT`: the span that this process is a part of, if it names one.
+pub(super) fn trace_parent() -> Option<TraceParent> {
+    variable("TRACEPARENT")?.parse().ok()
 }
 
 /// Where a context is saved.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use windlass_core::requirement::Labels;
 use windlass_core::shown::{NAME_MAX, is_label};
 
+use super::otlp;
 use super::output::OutputMode;
+use crate::controller::traces::Collector;
 use crate::worker::labels;
 
 /// What every command that runs steps takes.
@@ -26,6 +28,9 @@ pub(crate) struct HowArgs {
     /// Write a report in the format of `JUnit`
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Send spans of the run to a collector of OpenTelemetry, at its address for OTLP over HTTP
+    #[arg(long, value_name = "URL", value_parser = otlp::named)]
+    otlp: Option<Collector>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -49,6 +54,11 @@ impl HowArgs {
     /// What this machine advertises.
     pub(crate) fn labels(&self) -> Labels {
         with_labels(&self.label)
+    }
+
+    /// Where spans go, if they do.
+    pub(crate) fn collector(&self) -> Option<Collector> {
+        otlp::collector(self.otlp.as_ref())
     }
 
     /// What is shown of what steps print, if that was said.

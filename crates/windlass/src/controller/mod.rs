@@ -25,7 +25,10 @@ mod lead;
 mod local_link;
 pub mod metrics;
 mod node;
+mod reader;
 mod tables;
+#[cfg(feature = "http")]
+pub mod traces;
 mod trust;
 mod upkeep;
 mod view;

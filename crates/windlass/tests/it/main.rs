@@ -8,6 +8,8 @@ mod cli;
 mod client;
 #[cfg(target_os = "linux")]
 mod cluster;
+#[cfg(target_os = "linux")]
+mod collector;
 mod conformance;
 mod controller;
 #[cfg(feature = "sqlite")]

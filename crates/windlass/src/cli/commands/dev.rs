@@ -8,6 +8,7 @@ use super::serve::{RATE, address, lease};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
+use crate::cli::otlp;
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Dev, Runs, Serve};
 use crate::cli::settings::ConfigArgs;
@@ -68,6 +69,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             labels: with_labels(&[]),
             root: context.folder.clone(),
             metrics: None,
+            collector: otlp::collector(None),
             verbose: args.verbose,
         },
         workers: args.workers,

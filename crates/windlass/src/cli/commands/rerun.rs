@@ -92,6 +92,7 @@ fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order
         mode: args.how.mode(),
         json: args.how.json,
         junit: args.how.junit.clone(),
+        collector: args.how.collector(),
         look: context.err,
     }))
 }

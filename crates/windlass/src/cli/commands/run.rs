@@ -89,6 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         mode: args.how.mode(),
         json: args.how.json,
         junit: args.how.junit.clone(),
+        collector: args.how.collector(),
         look: context.err,
     })
 }

@@ -9,9 +9,11 @@ use windlass_core::time::Span;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
+use crate::cli::otlp;
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Runs, Serve};
 use crate::cli::settings::ConfigArgs;
+use crate::controller::traces::Collector;
 use crate::link::http::{BadPlace, Place};
 
 /// Lead a cluster: keep its runs, and hand their steps to workers
@@ -52,6 +54,9 @@ pub(crate) struct Args {
     /// Show metrics to everybody on this machine, at an address of their own such as 127.0.0.1:7701
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     metrics_listen: Option<SocketAddr>,
+    /// Send spans of all runs to a collector of OpenTelemetry, at its address for OTLP over HTTP
+    #[arg(long, value_name = "URL", value_parser = otlp::named)]
+    otlp: Option<Collector>,
     /// A file with the token that everybody has to show
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -137,6 +142,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         labels: with_labels(&args.label),
         root: context.folder.clone(),
         metrics: args.metrics_listen,
+        collector: otlp::collector(args.otlp.as_ref()),
         verbose: args.verbose,
     })
 }

@@ -17,6 +17,7 @@ use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
 use crate::controller::api::About;
+use crate::controller::traces::Traces;
 use crate::controller::{NodeError, View};
 use crate::local::{
     Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, is_of_cluster,
@@ -55,7 +56,17 @@ async fn begin(order: Order) -> Result<u8, CliError> {
         Socket::bind(folder, station.api(&stores, &announced, about)).ok()
     });
     let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
+    let (traces, ends) = ShutdownSender::new();
+    let tracing = order.traced_by().map(|collector| {
+        let (handle, journal) = (station.handle(), Arc::clone(&stores.journal));
+        let tracing = Traces::new(handle, journal, collector.clone()).under(order.parent());
+        tokio::spawn(tracing.run(ends))
+    });
     let done = lead(&order, &stores, station, (Arc::new(tee), printed)).await;
+    traces.shut_down();
+    if let Some(tracing) = tracing {
+        drop(tracing.await);
+    }
     if order.store.is_none() {
         // A run in memory leaves nothing; what is not there need not go.
         drop(std::fs::remove_dir_all(order.scratch()));
@@ -107,7 +118,7 @@ async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
         worker: name.clone(),
         environment: environment::all(),
     };
-    let executor = Arc::new(Builtin::new(place, guard, logs));
+    let executor = Arc::new(Builtin::new(place, guard, logs).with_traces(order.traces()));
     Ok(Crew { name, slots: order.slots, labels: order.labels.clone(), executor })
 }
 

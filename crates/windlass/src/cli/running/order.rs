@@ -6,9 +6,13 @@ use std::sync::Arc;
 use windlass_core::engine::{Reused, RunOptions};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
+use windlass_core::trace::TraceParent;
 
+use crate::cli::environment;
 use crate::cli::output::{Hints, Look, OutputMode};
 use crate::cli::project::SCRATCH;
+use crate::controller::traces::Collector;
+use crate::worker::executors::Traces;
 
 /// A run to be done here, and how it is shown.
 #[derive(Debug)]
@@ -33,11 +37,35 @@ pub(crate) struct Order {
     pub(crate) json: bool,
     /// Where a report in the format of `JUnit` goes.
     pub(crate) junit: Option<PathBuf>,
+    /// Where spans go, if they do.
+    pub(crate) collector: Option<Collector>,
     /// How talk looks.
     pub(crate) look: Look,
 }
 
 impl Order {
+    /// What a new run is a part of. One that goes on has begun as a part of something else.
+    pub(super) fn parent(&self) -> Option<TraceParent> {
+        match self.what {
+            What::New { .. } => environment::trace_parent(),
+            What::Resume { .. } => None,
+        }
+    }
+
+    /// Where its spans go; nowhere if nobody gathers what it is a part of.
+    pub(super) fn traced_by(&self) -> Option<&Collector> {
+        let gathered = self.parent().is_none_or(|parent| parent.sampled);
+        self.collector.as_ref().filter(|_| gathered)
+    }
+
+    /// What steps are told of their trace: where no spans are sent, that of whoever began the run.
+    pub(super) fn traces(&self) -> Traces {
+        match self.traced_by() {
+            Some(_) => Traces::Own(self.parent()),
+            None => Traces::Inherited,
+        }
+    }
+
     /// Where steps write for windlass.
     pub(super) fn scratch(&self) -> PathBuf {
         match &self.store {

@@ -16,13 +16,14 @@ use super::ends::Ends;
 use super::post::{guard, place};
 use crate::cli::error::CliError;
 use crate::cli::{environment, output};
-use crate::controller::api::{About, Hosts, Server, Token, metrics_router, router};
+use crate::controller::api::{About, Api, Hosts, Server, Token, metrics_router, router};
+use crate::controller::traces::{Collector, Traces};
 use crate::link::http::Place;
 use crate::local::{Crew, Office, Socket, Station, Stores, cluster_id};
 use crate::logs::Announced;
-use crate::shutdown::ShutdownSender;
+use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::worker::State;
-use crate::worker::executors::Builtin;
+use crate::worker::executors::{self, Builtin};
 
 /// The label of a worker that runs nothing but what is pinned to the leader.
 const PINNED_ONLY: &str = "pinned-only";
@@ -54,6 +55,8 @@ pub(crate) struct Serve {
     pub(crate) root: PathBuf,
     /// Where metrics are for everybody, if they are.
     pub(crate) metrics: Option<SocketAddr>,
+    /// Where spans go, if they do.
+    pub(crate) collector: Option<Collector>,
     /// Whether every hand-out is told.
     pub(crate) verbose: bool,
 }
@@ -142,17 +145,9 @@ impl Controller {
         let api = api.with_token(token).known_as(hosts(order, address)).until(ends_soon);
         let api = api.at_rate(Rate { each_second: order.rate, at_once: 2 * order.rate });
         let server = Server::new(listener, router(Arc::new(api)));
-        let views = Arc::clone(station.handle().views());
-        let chronicle = Chronicle { views, verbose: order.verbose };
-        let mut tasks =
-            vec![tokio::spawn(server.run(ends.clone())), tokio::spawn(chronicle.run(ends.clone()))];
-        if let Some(address) = order.metrics {
-            let listener = listen(address).await?;
-            let api = station.api(&stores, &logs, about.clone());
-            let api = api.known_as(Hosts::listening_on(address));
-            let server = Server::new(listener, metrics_router(Arc::new(api)));
-            tasks.push(tokio::spawn(server.run(ends.clone())));
-        }
+        let told = station.api(&stores, &logs, about.clone());
+        let mut tasks = observers(order, (&station, &stores), told, &ends).await?;
+        tasks.push(tokio::spawn(server.run(ends.clone())));
         // For commands that are given in its folder. Others find it by its address.
         if let Ok(socket) = Socket::bind(&order.store, station.api(&stores, &logs, about)) {
             tasks.push(tokio::spawn(socket.run(ends)));
@@ -208,12 +203,37 @@ impl Controller {
     }
 }
 
+/// Those who tell of what goes on: in lines, in numbers and in spans.
+async fn observers(
+    order: &Serve,
+    (station, stores): (&Station, &Stores),
+    api: Api,
+    ends: &Shutdown,
+) -> Result<Vec<JoinHandle<()>>, CliError> {
+    let views = Arc::clone(station.handle().views());
+    let chronicle = Chronicle { views, verbose: order.verbose };
+    let mut tasks = vec![tokio::spawn(chronicle.run(ends.clone()))];
+    if let Some(address) = order.metrics {
+        let listener = listen(address).await?;
+        let api = api.known_as(Hosts::listening_on(address));
+        let server = Server::new(listener, metrics_router(Arc::new(api)));
+        tasks.push(tokio::spawn(server.run(ends.clone())));
+    }
+    if let Some(collector) = order.collector.clone() {
+        let traces = Traces::new(station.handle(), Arc::clone(&stores.journal), collector);
+        tasks.push(tokio::spawn(traces.run(ends.clone())));
+    }
+    Ok(tasks)
+}
+
 /// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
 async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew, CliError> {
     state.kill_strays().await?;
     let name = environment::host_name();
     let place = place(state, &order.root, &name);
-    let executor = Arc::new(Builtin::new(place, guard(state).await?, logs));
+    let executor =
+        Builtin::new(place, guard(state).await?, logs).with_traces(executors::Traces::Own(None));
+    let executor = Arc::new(executor);
     let more = (order.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
     let labels = Labels::new(order.labels.iter().chain(more));
     Ok(Crew { name, slots: order.slots, labels, executor })

@@ -20,7 +20,7 @@ use crate::link::http::{
 use crate::link::{Link, LinkError, Will, WorkerSecret};
 use crate::local::system_now;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::Builtin;
+use crate::worker::executors::{Builtin, Traces};
 use crate::worker::guard::Guard;
 use crate::worker::{Clock, Ends, Membership, State, Worker};
 
@@ -106,7 +106,8 @@ impl Joined {
         let guard = guard(&state).await?;
         let place = place(&state, &order.root, name);
         let register = register(order, &membership)?;
-        let executor = Builtin::new(place, guard.clone(), Arc::new(logs));
+        let executor =
+            Builtin::new(place, guard.clone(), Arc::new(logs)).with_traces(Traces::Own(None));
         let worker = Worker {
             executor: Arc::new(executor.with_will(will(order, &membership, register.incarnation))),
             register,

@@ -106,7 +106,7 @@ pub struct Ask<'a> {
     /// The body.
     pub body: Bytes,
     /// What else is said.
-    pub headers: &'a [(&'static str, &'a str)],
+    pub headers: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> Ask<'a> {
@@ -125,7 +125,7 @@ impl<'a> Ask<'a> {
 
     /// The same, with something else said in its head.
     #[must_use]
-    pub fn with(self, headers: &'a [(&'static str, &'a str)]) -> Self {
+    pub fn with(self, headers: &'a [(&'a str, &'a str)]) -> Self {
         Self { headers, ..self }
     }
 }

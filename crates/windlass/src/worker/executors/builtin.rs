@@ -8,6 +8,7 @@ use windlass_core::expand::{Action, Work};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
 use windlass_core::session::{Grant, Verdict};
+use windlass_core::trace::TraceParent;
 
 use super::prepare::{Identity, Prepared};
 use super::process::Process;
@@ -42,18 +43,35 @@ pub struct Builtin {
     logs: Arc<dyn LogStore>,
     /// What the guard is to tell if this process dies.
     will: Option<Arc<Will>>,
+    traces: Traces,
+}
+
+/// What steps are told of the trace that they are a part of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Traces {
+    /// Nothing but what the worker itself was told.
+    #[default]
+    Inherited,
+    /// Their own span, in the trace of their run, or in that of a parent of all runs here.
+    Own(Option<TraceParent>),
 }
 
 impl Builtin {
     /// Runs steps at a place, with their output going to the logs.
     pub fn new(place: Place, guard: Guard, logs: Arc<dyn LogStore>) -> Self {
-        Self { place: Arc::new(place), guard, logs, will: None }
+        Self { place: Arc::new(place), guard, logs, will: None, traces: Traces::default() }
     }
 
     /// Has the guard report the end of this process by this will, whose worker and life are those that join.
     #[must_use]
     pub fn with_will(self, will: Will) -> Self {
         Self { will: Some(Arc::new(will)), ..self }
+    }
+
+    /// Has steps know the span that theirs hang on.
+    #[must_use]
+    pub fn with_traces(self, traces: Traces) -> Self {
+        Self { traces, ..self }
     }
 
     async fn run(self, grant: Grant, orders: watch::Receiver<Orders>) -> Outcome {
@@ -66,7 +84,7 @@ impl Builtin {
         if work.action == Action::Noop {
             return Outcome { output: Output::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) };
         }
-        let identity = Identity { place: &self.place, grant: &grant };
+        let identity = Identity { place: &self.place, grant: &grant, traces: self.traces };
         match Prepared::new(&work, identity) {
             Ok(prepared) => {
                 let record =

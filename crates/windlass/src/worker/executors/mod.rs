@@ -12,5 +12,5 @@ mod prepare;
 mod process;
 mod record;
 
-pub use builtin::{Builtin, Place};
+pub use builtin::{Builtin, Place, Traces};
 pub use files::{clear, summary};

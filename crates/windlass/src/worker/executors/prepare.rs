@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use windlass_core::expand::{Action, Handout, Work, interpreter};
 use windlass_core::session::Grant;
+use windlass_core::trace::TraceContext;
 
-use super::builtin::Place;
+use super::builtin::{Place, Traces};
 use super::files::Files;
 use crate::worker::masks::Masks;
 
@@ -14,6 +15,7 @@ use crate::worker::masks::Masks;
 pub(super) struct Identity<'a> {
     pub(super) place: &'a Place,
     pub(super) grant: &'a Grant,
+    pub(super) traces: Traces,
 }
 
 /// A command that is ready to be started.
@@ -32,7 +34,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Fills in what the work leaves open, or says why that is not possible.
     pub(super) fn new(work: &Work, identity: Identity<'_>) -> Result<Self, String> {
-        let Identity { place, grant } = identity;
+        let Identity { place, grant, traces } = identity;
         let argv = match &work.action {
             Action::Exec { argv } => argv.clone(),
             Action::Script { text, shell } => interpreter::command(shell.as_deref(), text)?,
@@ -47,7 +49,9 @@ impl Prepared {
         let named = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let masks = Masks::new(named).map_err(|error| error.to_string())?;
         let files = Files::new(&place.scratch, grant.lease.fence);
-        let mut env = handout.variables(&scope)?;
+        // What the step says itself comes later, and counts.
+        let mut env: Vec<(String, String)> = traceparent(grant, traces).into_iter().collect();
+        env.extend(handout.variables(&scope)?);
         env.extend(secrets);
         env.extend(handout.identity(&place.worker));
         env.push(("WINDLASS_OUTPUT".to_owned(), files.output.display().to_string()));
@@ -58,9 +62,21 @@ impl Prepared {
         };
         let outputs = work.outputs.clone();
         let removed = place.environment.iter().map(|(name, _)| name.clone());
-        let removed = removed.filter(|name| name.starts_with("WINDLASS_")).collect();
+        // What somebody else noted of another trace means nothing in this one.
+        let other_trace = traces == Traces::Own(None);
+        let is_removed =
+            |name: &String| name.starts_with("WINDLASS_") || (other_trace && name == "TRACESTATE");
+        let removed = removed.filter(is_removed).collect();
         Ok(Self { argv, env, removed, dir, masks, outputs, files })
     }
+}
+
+fn traceparent(grant: &Grant, traces: Traces) -> Option<(String, String)> {
+    let Traces::Own(parent) = traces else { return None };
+    let lease = grant.lease;
+    let context = TraceContext::new(lease.run, parent);
+    let span = context.traceparent(lease.step, lease.attempt, grant.delivery);
+    Some(("TRACEPARENT".to_owned(), span.to_string()))
 }
 
 fn secrets(work: &Work, place: &Place) -> Result<Vec<(String, String)>, String> {

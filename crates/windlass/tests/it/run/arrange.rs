@@ -88,7 +88,7 @@ impl Place {
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.path()).stdin(Stdio::null());
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WINDLASS_")) {
+        for (name, _) in std::env::vars().filter(|(name, _)| is_ours(name)) {
             command.env_remove(name);
         }
         for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "CI", "GITHUB_ACTIONS", "LC_ALL"] {
@@ -167,6 +167,11 @@ impl Place {
             self.left().is_empty() && !pids.iter().any(|pid| is_alive(pid))
         });
     }
+}
+
+/// What would have the program behave as it does for whoever runs the tests.
+fn is_ours(name: &str) -> bool {
+    name.starts_with("WINDLASS_") || name.starts_with("OTEL_") || name == "TRACEPARENT"
 }
 
 impl Running {

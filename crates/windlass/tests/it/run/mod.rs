@@ -13,4 +13,5 @@ mod resuming;
 mod secrets;
 mod signals;
 mod terminal;
+mod traces;
 mod traps;

@@ -5,6 +5,7 @@ use windlass_core::engine::Utc;
 use windlass_core::expand::{Action, Handout, Work, interpreter};
 use windlass_core::session::Grant;
 use windlass_core::time::{Span, Time};
+use windlass_core::trace::TraceContext;
 
 /// A lease in words that need no windlass to be understood, or why it cannot be put so. Secrets are named: their values
 /// are the worker's own.
@@ -13,7 +14,11 @@ pub(super) fn offer(grant: &Grant, worker: &str, expires: Time) -> Result<Value,
         Work::parse(&grant.work).map_err(|error| format!("its work is not known: {error}"))?;
     let handout = Handout { work: &work, grant };
     let scope = handout.scope();
-    let mut env = handout.variables(&scope)?;
+    let lease = grant.lease;
+    let context = TraceContext::new(lease.run, None);
+    let span = context.traceparent(lease.step, lease.attempt, grant.delivery);
+    let mut env = vec![("TRACEPARENT".to_owned(), span.to_string())];
+    env.extend(handout.variables(&scope)?);
     env.extend(handout.identity(worker));
     let env: Map<String, Value> =
         env.into_iter().map(|(name, value)| (name, value.into())).collect();

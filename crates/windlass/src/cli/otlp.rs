@@ -1,0 +1,62 @@
+//! Where spans go, by the command line or by the variables that every program of OpenTelemetry reads.
+
+use super::{environment, output};
+use crate::controller::traces::Collector;
+
+/// The collector that was named, or else that of the environment. What is wrong with the latter is said and no more: the
+/// variables may be meant for others.
+pub(crate) fn collector(named: Option<&Collector>) -> Option<Collector> {
+    let known = named.cloned().or_else(|| from_variables(&environment::otel))?;
+    let headers = environment::otel("EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    let collector = known.with_headers(&headers);
+    Some(match environment::otel("SERVICE_NAME") {
+        Some(service) => collector.known_as(&service),
+        None => collector,
+    })
+}
+
+fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<Collector> {
+    let is_off = variable("SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"))
+        || variable("TRACES_EXPORTER").is_some_and(|it| it == "none");
+    if is_off {
+        return None;
+    }
+    let of_traces = || variable("EXPORTER_OTLP_TRACES_ENDPOINT").map(|it| Collector::at(&it));
+    let of_all = || variable("EXPORTER_OTLP_ENDPOINT").map(|it| Collector::below(&it));
+    match of_traces().or_else(of_all)? {
+        Ok(collector) => Some(collector),
+        Err(error) => {
+            output::talk(&format!("warning: no spans are sent: {error}"));
+            None
+        }
+    }
+}
+
+/// A collector, as it is named on the command line.
+pub(crate) fn named(address: &str) -> Result<Collector, String> {
+    Collector::below(address).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(variables: &[(&str, &str)]) -> String {
+        let find = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        from_variables(&find).map(|it| format!("{it:?}")).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_address_of_traces_comes_before_that_of_everything() {
+        let all = ("EXPORTER_OTLP_ENDPOINT", "http://a:4318");
+        let traces = ("EXPORTER_OTLP_TRACES_ENDPOINT", "http://b:9/in");
+        assert_eq!(told(&[]), "");
+        assert_eq!(told(&[all]), "Collector(http://a:4318/v1/traces)");
+        assert_eq!(told(&[all, traces]), "Collector(http://b:9/in)");
+        assert_eq!(told(&[all, ("SDK_DISABLED", "TRUE")]), "");
+        assert_eq!(told(&[all, ("TRACES_EXPORTER", "none")]), "");
+    }
+}

@@ -1,0 +1,96 @@
+//! Follows what is durable and has its spans sent.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use windlass_core::trace::{Span, Spans, TraceParent};
+
+use super::collector::Collector;
+use super::exporter::Exporter;
+use crate::controller::handle::Handle;
+use crate::controller::metrics::Meters;
+use crate::controller::reader::Reader;
+use crate::controller::view::Views;
+use crate::journal::{Journal, Position};
+use crate::link::http::{Client, Credentials, Tcp};
+use crate::shutdown::Shutdown;
+
+/// Spans that may wait to be sent, a few megabytes: those of some thousand steps. What comes beyond is dropped.
+const QUEUE_MAX: usize = 8_192;
+
+/// How long it takes to tell the rest when it is to end.
+const REST_WITHIN: Duration = Duration::from_secs(1);
+
+/// Tells a collector of the runs of a node that leads.
+#[derive(Debug)]
+pub struct Traces {
+    views: Arc<Views>,
+    meters: Arc<Meters>,
+    reader: Reader,
+    /// What ended up to here was told by others.
+    from: Position,
+    parent: Option<TraceParent>,
+    collector: Collector,
+}
+
+impl Traces {
+    /// Tells a collector what ends from now on. What began before is read from the journal.
+    pub fn new(handle: &Handle, journal: Arc<dyn Journal>, collector: Collector) -> Self {
+        let views = Arc::clone(handle.views());
+        let from = views.look(|view| view.position);
+        let reader = Reader::new(handle, journal, Position(0));
+        let meters = Arc::clone(handle.meters());
+        Self { views, meters, reader, from, parent: None, collector }
+    }
+
+    /// The same, with runs that are submitted from now on as a part of something else.
+    #[must_use]
+    pub fn under(self, parent: Option<TraceParent>) -> Self {
+        Self { parent, ..self }
+    }
+
+    /// Tells until it is told to end, and then, for a second at most, what is left to tell. To be told after the node.
+    pub async fn run(self, shutdown: Shutdown) {
+        let mut ends = shutdown.clone();
+        let (queue, spans) = mpsc::channel(QUEUE_MAX);
+        let exporter = Exporter {
+            collector: self.collector.clone(),
+            client: Client::new(Arc::new(Tcp), Credentials::default()),
+            spans,
+            meters: Arc::clone(&self.meters),
+            shutdown: shutdown.clone(),
+        };
+        let told = async { tokio::join!(self.trace(queue, shutdown), exporter.run()) };
+        tokio::select! {
+            _ = told => {}
+            () = async { ends.wait().await; sleep(REST_WITHIN).await } => {}
+        }
+    }
+
+    async fn trace(self, queue: mpsc::Sender<Span>, mut shutdown: Shutdown) {
+        let Self { views, meters, mut reader, from, parent, .. } = self;
+        let mut spans = Spans::default();
+        views.look(|view| {
+            view.engine.workers().for_each(|it| spans.know_worker(it.id, &it.name));
+        });
+        let mut last = None;
+        while last.is_none_or(|last| reader.position() < last) {
+            let fold = |position, at, event: &_| {
+                let is_new = position > from;
+                spans.set_parent(parent.filter(|_| is_new));
+                let ended = spans.fold(at, event).into_iter().filter(|_| is_new);
+                let dropped = ended.filter_map(|span| queue.try_send(span).err()).count();
+                meters.spans_dropped.fetch_add(dropped as u64, Ordering::Relaxed);
+            };
+            tokio::select! {
+                () = shutdown.wait(), if last.is_none() => {
+                    last = Some(views.look(|view| view.position));
+                }
+                () = reader.next(fold) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A collector of spans: an HTTP server as small as it can be, which keeps what it is sent and answers as it is told.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+/// How it answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Takes,
+    /// Refuses the first requests, and takes what is sent then.
+    RefusesFirst(usize),
+    /// Never says anything.
+    Hangs,
+}
+
+pub(crate) struct Collector {
+    port: u16,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    heads: Vec<String>,
+    requests: Vec<Value>,
+}
+
+/// A span as it was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Span(pub(crate) Value);
+
+impl Collector {
+    pub(crate) fn start(manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let port = listener.local_addr().expect("it has one").port();
+        let kept: Arc<Mutex<Kept>> = Arc::default();
+        let keeps = Arc::clone(&kept);
+        // It ends with the process of the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let keeps = Arc::clone(&keeps);
+                std::thread::spawn(move || serve(stream, manner, &keeps));
+            }
+        });
+        Self { port, kept }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The heads of all requests.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.kept.lock().expect("nobody panics").heads.clone()
+    }
+
+    /// Everything that is said of who sends.
+    pub(crate) fn text(&self) -> String {
+        let kept = self.kept.lock().expect("nobody panics");
+        kept.requests.iter().map(ToString::to_string).collect()
+    }
+
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let kept = self.kept.lock().expect("nobody panics");
+        let list = |value: &Value, key: &str| value[key].as_array().cloned().expect("a list");
+        let resources = kept.requests.iter().flat_map(|it| list(it, "resourceSpans"));
+        let scopes = resources.flat_map(|it| list(&it, "scopeSpans"));
+        scopes.flat_map(|it| list(&it, "spans")).map(Span).collect()
+    }
+
+    /// The one span of this name.
+    pub(crate) fn span(&self, name: &str) -> Span {
+        let spans = self.spans();
+        let mut named = spans.iter().filter(|span| span.name() == name);
+        let one = named.next().unwrap_or_else(|| panic!("there is no {name} in {spans:#?}"));
+        assert!(named.next().is_none(), "{name} twice in {spans:#?}");
+        one.clone()
+    }
+}
+
+impl Span {
+    pub(crate) fn name(&self) -> &str {
+        self.0["name"].as_str().expect("a name")
+    }
+
+    /// Its id, with that of its trace.
+    pub(crate) fn id(&self) -> (String, String) {
+        (self.hex("traceId", 32), self.hex("spanId", 16))
+    }
+
+    /// What it is a part of, in its trace.
+    pub(crate) fn parent(&self) -> (String, String) {
+        (self.hex("traceId", 32), self.hex("parentSpanId", 16))
+    }
+
+    fn hex(&self, key: &str, digits: usize) -> String {
+        let text = self.0[key].as_str().unwrap_or_else(|| panic!("no {key} in {self:?}"));
+        let is_hex = text.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it));
+        assert!(text.len() == digits && is_hex, "{text}");
+        text.to_owned()
+    }
+
+    /// When it began and ended, in nanoseconds.
+    pub(crate) fn times(&self) -> (u64, u64) {
+        let time = |key: &str| {
+            let text = self.0[key].as_str().expect("64 bits are a text");
+            text.parse().expect("a number")
+        };
+        (time("startTimeUnixNano"), time("endTimeUnixNano"))
+    }
+
+    /// 0 for nothing, 1 for well, 2 for badly.
+    pub(crate) fn status(&self) -> u64 {
+        self.0["status"]["code"].as_u64().unwrap_or(0)
+    }
+
+    /// The value of an attribute, as a text.
+    pub(crate) fn attribute(&self, key: &str) -> String {
+        let mut attributes = self.0["attributes"].as_array().expect("a list").iter();
+        let found = attributes.find(|it| it["key"] == key);
+        let value = found.map(|it| &it["value"]);
+        let text = value.and_then(|it| it["stringValue"].as_str().or(it["intValue"].as_str()));
+        text.unwrap_or_default().to_owned()
+    }
+}
+
+fn serve(stream: TcpStream, manner: Manner, keeps: &Mutex<Kept>) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        let lower = head.to_lowercase();
+        let length = lower.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+        let length = length.and_then(|it| it.trim().parse().ok()).expect("it has a length");
+        let mut body = vec![0; length];
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
+        let mut kept = keeps.lock().expect("nobody panics");
+        kept.heads.push(head);
+        let refuses = matches!(manner, Manner::RefusesFirst(first) if kept.heads.len() <= first);
+        if !refuses {
+            kept.requests.push(serde_json::from_slice(&body).expect("it is JSON"));
+        }
+        drop(kept);
+        let (status, answer) = if refuses { ("503 Busy", "") } else { ("200 OK", "{}") };
+        if manner == Manner::Hangs {
+            // Until the other end has had enough.
+            drop(reader.read(&mut [0]));
+            return;
+        }
+        let told = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
+            answer.len()
+        );
+        if reader.get_mut().write_all(told.as_bytes()).is_err() {
+            return;
+        }
+    }
+}

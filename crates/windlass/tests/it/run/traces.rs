@@ -1,0 +1,125 @@
+//! Spans of a run on this machine, as a collector gets them.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::arrange::{Ended, Place};
+use crate::collector::{Collector, Manner, Span};
+
+/// A retry, a matrix, a failure, and what becomes of its dependents; each step says what it was told.
+const STORY: &str = r#"
+name: story
+steps:
+  flaky:
+    run: echo $TRACEPARENT >> flaky; test -e tried || { touch tried; exit 7; }
+    retry: { times: 1, wait: 10ms }
+  cell:
+    matrix: { db: [a, b] }
+    env: { SECRET_LIKE: hunter22 }
+    outputs: [value]
+    run: echo $TRACEPARENT > cell-$WINDLASS_MATRIX_DB; echo value=hunter22 >> $WINDLASS_OUTPUT
+  broken: { needs: [flaky, cell], run: exit 3 }
+  after: { needs: broken, run: "true" }
+"#;
+
+fn run(place: &Place, flags: &str) -> Ended {
+    place.run(&format!("run --keep-going --store memory {flags}"))
+}
+
+/// What a process was told is the span that its attempt has.
+fn told(span: &Span) -> String {
+    let (trace, id) = span.id();
+    format!("00-{trace}-{id}-01")
+}
+
+#[test]
+fn a_collector_gets_each_run_with_its_steps_and_their_attempts() {
+    let collector = Collector::start(Manner::Takes);
+    let place = Place::with(STORY).set("OTEL_SERVICE_NAME", "builds");
+    let place = place.set("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k%201");
+    let ended = run(&place, &format!("--otlp {}", collector.address()));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let span = |name: &str| collector.span(name);
+    let story = span("story");
+    assert!(story.0["parentSpanId"].is_null(), "{story:?}");
+    assert_eq!((story.status(), story.attribute("windlass.status").as_str()), (2, "failed"));
+    for step in ["flaky", "cell[a]", "cell[b]", "broken", "after"] {
+        assert_eq!(span(step).parent(), story.id(), "{step}");
+        let ((began, ended), (first, last)) = (span(step).times(), story.times());
+        assert!(first <= began && began <= ended && ended <= last, "{step}");
+    }
+    let (first, second) = (span("flaky attempt 1"), span("flaky attempt 2"));
+    assert_eq!([first.parent(), second.parent()], [span("flaky").id(), span("flaky").id()]);
+    assert_eq!((first.status(), second.status(), span("flaky").status()), (2, 1, 1));
+    assert_eq!(first.attribute("windlass.exit_code"), "7");
+    assert_eq!(first.0["status"]["message"], "exit code 7");
+    assert!(first.times().1 <= second.times().0);
+    assert_eq!(place.lines("flaky"), [told(&first), told(&second)]);
+    assert_eq!(place.lines("cell-a"), [told(&span("cell[a] attempt 1"))]);
+    assert_eq!(place.lines("cell-b"), [told(&span("cell[b] attempt 1"))]);
+    let after = span("after");
+    assert_eq!((after.attribute("windlass.status").as_str(), after.status()), ("blocked", 0));
+    assert_eq!(collector.spans().len(), 1 + 5 + 5, "{:#?}", collector.spans());
+    for attribute in ["run", "step", "attempt", "delivery", "worker", "fence", "status"] {
+        assert_ne!(first.attribute(&format!("windlass.{attribute}")), "", "{attribute}");
+    }
+    let heads = collector.heads().concat();
+    assert!(heads.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{heads}");
+    assert!(heads.contains("api-key: k 1\r\n"), "{heads}");
+    assert!(
+        collector.text().contains(r#"{"key":"service.name","value":{"stringValue":"builds"}}"#)
+    );
+    assert!(!collector.text().contains("hunter22"), "{}", collector.text());
+}
+
+#[test]
+fn a_run_is_a_part_of_what_began_it() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let collector = Collector::start(Manner::Takes);
+    let text = "steps: { only: { run: 'echo $TRACEPARENT > told' } }";
+    let place = Place::with(text).set("TRACEPARENT", PARENT);
+    let place = place.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address());
+    assert_eq!(run(&place, "").code, Some(0));
+    let attempt = collector.span("only attempt 1");
+    assert_eq!(place.lines("told"), [told(&attempt)]);
+    let mut spans = collector.spans();
+    spans.retain(|span| span.0["parentSpanId"] == "b7ad6b7169203331");
+    assert_eq!(spans.len(), 1, "the run's");
+    assert_eq!(spans[0].id().0, "0af7651916cd43dd8448eb211c80319c");
+    // Nobody gathers: whoever began it keeps its own span, and nothing is sent.
+    let off = Place::with(text).set("TRACEPARENT", PARENT);
+    assert_eq!(run(&off, "").code, Some(0));
+    assert_eq!(off.lines("told"), [PARENT]);
+    assert_eq!(collector.spans().len(), 3);
+}
+
+#[test]
+fn a_collector_that_hangs_or_is_gone_costs_a_run_nothing() {
+    let hangs = Collector::start(Manner::Hangs);
+    let gone = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        format!("http://{}", listener.local_addr().expect("it has one"))
+    };
+    for address in [hangs.address(), gone] {
+        let place = Place::with("steps: { only: { run: 'true' } }");
+        let began = Instant::now();
+        let ended = run(&place, &format!("--otlp {address}"));
+        let took = began.elapsed();
+        println!("with {address} it took {took:?}");
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        // A second is what it takes to give up; a batch is sent again for fifteen while a controller serves.
+        assert!(took < Duration::from_secs(8), "{took:?}");
+    }
+}
+
+#[test]
+fn what_is_no_address_is_refused_where_it_was_meant_for_windlass() {
+    let place = Place::with("steps: { only: { run: 'true' } }");
+    let ended = run(&place, "--otlp https://collector.example");
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let place = place.set("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector.example");
+    let ended = run(&place, "");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("no spans are sent"), "{ended:?}");
+}
