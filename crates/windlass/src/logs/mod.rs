@@ -8,6 +8,7 @@ mod files;
 mod memory;
 mod retention;
 mod seam;
+mod search;
 
 pub use announced::Announced;
 #[cfg(feature = "sqlite")]
@@ -15,3 +16,4 @@ pub use files::FileLogs;
 pub use memory::{MEMORY_MAX, MemoryLogs};
 pub use retention::{Retention, expired};
 pub use seam::{LogId, LogPart, LogStore, READ_MAX};
+pub use search::{Cut, HITS_MAX, Hit, Hits, SOUGHT_MAX, Sought, search};

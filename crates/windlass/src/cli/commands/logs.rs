@@ -9,6 +9,7 @@ use windlass_core::id::{RunId, StepIx};
 use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
 
+use super::grep::{Sought, grep};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Colour, Ink, Lines, Look};
@@ -28,7 +29,8 @@ Examples:
   windlass logs latest test          the last attempt of `test`
   windlass logs latest test -f       and what it prints from now on
   windlass logs latest               every step, one after the other
-  windlass logs latest -f            and what they print until the run has ended")]
+  windlass logs latest -f            and what they print until the run has ended
+  windlass logs latest --grep error  lines that have a text, of all steps")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// Which run
@@ -43,6 +45,9 @@ pub(crate) struct Args {
     /// Which attempt; of one step the last if not said, of all steps every one
     #[arg(long, value_name = "N")]
     attempt: Option<u16>,
+    /// Only lines that have this text, each behind its step and its number
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "attempt"])]
+    grep: Option<String>,
     /// Print each line as a JSON object
     #[arg(long)]
     json: bool,
@@ -56,6 +61,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let known = reading.known(&args.run)?;
     let step = args.step.as_ref().map(|name| step(&known.summary, name)).transpose()?;
     let run = known.summary.run();
+    if let Some(text) = &args.grep {
+        return grep(&reading, known.summary.plan(), Sought { run, step, text, json: args.json });
+    }
     let wanted = Wanted { run, step, attempt: args.attempt };
     let mut printer = Printer {
         reading: &reading,

@@ -10,6 +10,7 @@ mod drain;
 pub(super) mod expand;
 pub(super) mod explain;
 pub(super) mod graph;
+mod grep;
 pub(super) mod init;
 mod kits;
 pub(super) mod locks;

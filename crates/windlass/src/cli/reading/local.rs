@@ -18,7 +18,7 @@ use crate::cli::output::Hints;
 use crate::cli::project::SCRATCH;
 use crate::journal::{Position, Recorded};
 use crate::local::{Records, SocketError, Stores, cancel, is_led, system_now};
-use crate::logs::{LogId, LogPart, READ_MAX};
+use crate::logs::{self, HITS_MAX, Hits, LogId, LogPart, READ_MAX, Sought};
 use crate::store::StoreError;
 use crate::worker::executors;
 
@@ -163,6 +163,15 @@ impl Source for Local {
 
     fn log(&self, log: LogId, from: u64, wait: Duration) -> Asked<'_, LogPart> {
         Box::pin(Self::log(self, log, from, wait))
+    }
+
+    fn search(&self, run: RunId, step: Option<StepIx>, text: String) -> Asked<'_, Hits> {
+        Box::pin(async move {
+            let sought = Sought::new(&text, HITS_MAX).map_err(CliError::usage)?;
+            let logs = self.stores.logs.list(run).await?.into_iter().map(|(log, _)| log);
+            let logs: Vec<_> = logs.filter(|log| step.is_none_or(|it| log.step == it)).collect();
+            Ok(logs::search(&*self.stores.logs, &logs, &sought).await?)
+        })
     }
 
     fn why(&self, run: RunId, step: StepIx) -> Asked<'_, Option<Why>> {

@@ -16,7 +16,7 @@ use crate::cli::output::Hints;
 use crate::journal::Position;
 use crate::link::http::{Ask, EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER};
 use crate::local::system_now;
-use crate::logs::{LogId, LogPart};
+use crate::logs::{Cut, HITS_MAX, Hit, Hits, LogId, LogPart};
 
 /// How long a controller that does not answer is waited for: it may be restarting.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -40,6 +40,24 @@ struct Behind {
     after: Position,
     wait: Duration,
     most: usize,
+}
+
+/// Lines that have a text.
+#[derive(Debug, Deserialize)]
+struct Found {
+    lines: Vec<FoundLine>,
+    bytes: u64,
+    cut: Option<Cut>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FoundLine {
+    step: u32,
+    attempt: u16,
+    delivery: u16,
+    line: u64,
+    at: u64,
+    text: String,
 }
 
 /// A log in the list of a run's.
@@ -117,6 +135,15 @@ impl Remote {
         }
     }
 
+    /// A run in a list with all that its store would tell of it: that is in its events.
+    async fn whole(&self, json: Value) -> Result<Listed, CliError> {
+        let run = json["id"].as_str().and_then(RunId::parse);
+        let run = run.ok_or_else(|| self.controller.nonsense("a run without an id"))?;
+        let known = self.known(run).await?;
+        let took = known.summary.wall(known.now());
+        Ok(Listed { json: known.to_json(), took, interrupted: false })
+    }
+
     async fn log(&self, log: LogId, from: u64, wait: Duration) -> Result<LogPart, CliError> {
         let wait = wait.min(WAIT_MAX);
         let LogId { run, step, attempt, delivery } = log;
@@ -141,10 +168,13 @@ fn listed(mut json: Value) -> Listed {
 }
 
 impl Source for Remote {
-    fn runs(&self, query: RunQuery, _: bool) -> Asked<'_, Vec<Listed>> {
+    fn runs(&self, query: RunQuery, machines: bool) -> Asked<'_, Vec<Listed>> {
         Box::pin(async move {
-            let runs = Self::runs(self, &query).await?;
-            Ok(runs.into_iter().map(listed).collect())
+            let mut runs = Vec::new();
+            for run in Self::runs(self, &query).await? {
+                runs.push(if machines { self.whole(run).await? } else { listed(run) });
+            }
+            Ok(runs)
         })
     }
 
@@ -180,6 +210,22 @@ impl Source for Remote {
 
     fn log(&self, log: LogId, from: u64, wait: Duration) -> Asked<'_, LogPart> {
         Box::pin(Self::log(self, log, from, wait))
+    }
+
+    fn search(&self, run: RunId, step: Option<StepIx>, text: String) -> Asked<'_, Hits> {
+        Box::pin(async move {
+            let step = step.map(|step| format!("&step={}", step.0)).unwrap_or_default();
+            let text = segment(&text);
+            let path = format!("/runs/{run}/logs/search?limit={HITS_MAX}&text={text}{step}");
+            let found: Found = self.controller.get(&path).await?;
+            let hit = |it: FoundLine| {
+                let FoundLine { step, attempt, delivery, line, at, text } = it;
+                let log = LogId { run, step: StepIx(step), attempt, delivery };
+                Hit { log, line, at, text }
+            };
+            let list = found.lines.into_iter().map(hit).collect();
+            Ok(Hits { list, bytes: found.bytes, cut: found.cut })
+        })
     }
 
     fn why(&self, run: RunId, step: StepIx) -> Asked<'_, Option<Why>> {

@@ -15,7 +15,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::Hints;
 use crate::journal::{Position, Recorded};
 use crate::local::system_now;
-use crate::logs::{LogId, LogPart};
+use crate::logs::{Hits, LogId, LogPart};
 
 /// An answer on its way.
 pub(crate) type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, CliError>> + Send + 'a>>;
@@ -54,8 +54,8 @@ pub(crate) struct Listed {
 
 /// Whatever commands ask about runs.
 pub(crate) trait Source: Send + Sync + fmt::Debug {
-    /// Runs that fit, the newest first, as many as are wanted; for machines with all that is known of each, as far as
-    /// that costs no more than one question for all of them.
+    /// Runs that fit, the newest first, as many as are wanted; for machines with all that is known of each, whose events
+    /// are read for that.
     fn runs(&self, query: RunQuery, machines: bool) -> Asked<'_, Vec<Listed>>;
 
     /// The run that a person means: `latest`, an id, or the beginning of one.
@@ -73,6 +73,9 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
     /// Bytes of a log from a place on; waits for the first of them, at most so long, and then there may be none.
     fn log(&self, log: LogId, from: u64, wait: Duration) -> Asked<'_, LogPart>;
+
+    /// Lines of a run's logs that have a text, or of those of one step.
+    fn search(&self, run: RunId, step: Option<StepIx>, text: String) -> Asked<'_, Hits>;
 
     /// Why a step stands where it stands, as the engine knows it; nothing where the run is not in an engine any more.
     fn why(&self, run: RunId, step: StepIx) -> Asked<'_, Option<Why>>;

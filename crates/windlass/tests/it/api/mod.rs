@@ -1,6 +1,7 @@
 //! The controller's API over real connections: what `docs/api.md` says, and what hostile clients try.
 
 mod arrange;
+mod crew;
 pub(crate) mod ears;
 mod endless;
 mod foreign;
@@ -8,6 +9,7 @@ mod hostile;
 mod hosts;
 mod limits;
 mod metrics;
+mod reading;
 mod runs;
 mod slow;
 mod streams;

@@ -1,46 +1,16 @@
 //! Event streams: each event once, in order, whatever becomes of the connection.
 
 use std::num::Wrapping;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, watch};
 use windlass::controller::Published;
 use windlass::core::engine::Event;
-use windlass::core::outcome::Outcome;
-use windlass::core::requirement::Labels;
-use windlass::core::session::Grant;
 use windlass::journal::{Position, Snapshot, encode_state};
-use windlass::local::{Crew, Stores};
-use windlass::worker::{Attempt, Executor, Orders};
+use windlass::local::Stores;
 
 use super::arrange::{Ask, Controller, Setup};
+use super::crew::working;
 use super::ears::{Ears, Told};
-
-/// Does as many steps as it is allowed to.
-#[derive(Debug)]
-struct Allowed(Arc<Semaphore>);
-
-impl Executor for Allowed {
-    fn start(&self, _: Grant, _: watch::Receiver<Orders>) -> Attempt {
-        let allowed = Arc::clone(&self.0);
-        Box::pin(async move {
-            allowed.acquire().await.expect("nobody closes it").forget();
-            Outcome::exit(0)
-        })
-    }
-}
-
-/// A controller with a worker, and what the worker may do.
-async fn working() -> (Controller, Arc<Semaphore>) {
-    let mut controller = Controller::start().await;
-    let allowed = Arc::new(Semaphore::new(0));
-    let executor = Arc::new(Allowed(Arc::clone(&allowed)));
-    let labels = Labels::new(["linux"]);
-    let crew = Crew { name: "here".to_owned(), slots: 8, labels, executor };
-    controller.station.work(crew).await.expect("it works");
-    (controller, allowed)
-}
 
 /// A pipeline of a matrix with so many cells.
 fn many(cells: usize) -> String {

@@ -31,7 +31,10 @@ fn a_controller_tells_of_a_run_what_its_store_does() {
         format!("logs {} test[postgres] --attempt 1", &run[..11]),
         format!("why {run} bundle"),
         format!("why {run} bundle --json"),
+        format!("logs {run} --grep testing"),
+        format!("logs {run} lint --grep ing --json"),
         "show latest --json".to_owned(),
+        "runs --json".to_owned(),
     ] {
         let (there, here) = (cluster.run(&line), here(&line));
         let flags = [format!(" --to {}", cluster.url), " --store .windlass".to_owned()];

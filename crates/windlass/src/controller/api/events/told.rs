@@ -46,7 +46,7 @@ impl Streams {
     }
 
     /// Waits for one's turn to read what is kept.
-    pub(super) async fn turn(&self) -> SemaphorePermit<'_> {
+    pub(in crate::controller::api) async fn turn(&self) -> SemaphorePermit<'_> {
         self.turns.acquire().await.expect("nobody closes it")
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use windlass_core::id::StepIx;
 
 use super::lookup;
+use super::range::Ranged;
 use crate::controller::api::input::{self, Path, Query};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
@@ -46,9 +47,15 @@ pub(in crate::controller::api) async fn log(
     State(api): State<Arc<Api>>,
     Path((run, step, attempt, delivery)): Path<(String, u32, u16, u16)>,
     Query(asked): Query<Asked>,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let run = lookup::find(&api, &run).await?;
     let log = LogId { run, step: StepIx(step), attempt, delivery };
+    if headers.contains_key(header::RANGE)
+        && let Some(part) = ranged(&api, log, &headers).await?
+    {
+        return Ok(part);
+    }
     let range = asked.from..asked.from.saturating_add(READ_MAX as u64);
     let wait = input::wait(asked.wait_ms);
     let mut heard = api.kept.logs.listen(log);
@@ -65,8 +72,36 @@ pub(in crate::controller::api) async fn log(
     let headers = [
         (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
         (LOG_SIZE_HEADER, part.size.to_string()),
+        (header::ACCEPT_RANGES.as_str(), "bytes".to_owned()),
     ];
     Ok((headers, part.bytes).into_response())
+}
+
+/// The bytes of a `range`, as many of them as one answer has; nothing if it is none that is understood. It waits for
+/// none.
+async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Response>, Refused> {
+    let size = api.kept.logs.read(log, 0..0).await?.size;
+    let range = match Ranged::read(headers, size) {
+        Ranged::Whole => return Ok(None),
+        Ranged::Part(range) => range,
+        Ranged::Beyond => {
+            let detail = format!("the log has {size} bytes: the range begins behind its end");
+            let refused = Refused::new(StatusCode::RANGE_NOT_SATISFIABLE, "no_such_range", detail);
+            let place = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
+            return Ok(Some((place, refused).into_response()));
+        }
+    };
+    let end = range.end.min(range.start.saturating_add(READ_MAX as u64));
+    let part = api.kept.logs.read(log, range.start..end).await?;
+    // It may have grown meanwhile, and what was there still is.
+    let last = (part.from + part.bytes.len() as u64).saturating_sub(1);
+    let place = format!("bytes {}-{last}/{}", part.from, part.size);
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
+        (header::CONTENT_RANGE.as_str(), place),
+        (LOG_SIZE_HEADER, part.size.to_string()),
+    ];
+    Ok(Some((StatusCode::PARTIAL_CONTENT, headers, part.bytes).into_response()))
 }
 
 /// Waits until nothing more is expected in a log.

@@ -1,8 +1,10 @@
 //! Which run is meant, and where its events are.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use windlass_core::engine::Event;
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
@@ -58,6 +60,19 @@ pub(in crate::controller::api) async fn behind(
     match api.kept.histories.events(run, after, most) {
         Some(events) => Ok(events),
         None => Ok(api.kept.archive.events(run, after, most).await?),
+    }
+}
+
+/// The plan of a run.
+pub(in crate::controller::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, Refused> {
+    let open = api.handle.views().look(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
+    if let Some(plan) = open {
+        return Ok(plan);
+    }
+    let first = api.kept.archive.events(run, Position(0), 1).await?.into_iter().next();
+    match first.map(|(_, recorded)| recorded.event) {
+        Some(Event::RunSubmitted { plan, .. }) => Ok(plan),
+        _ => Err(Refused::no_such_run(format!("there is no run {run} any more"))),
     }
 }
 

@@ -4,22 +4,30 @@
 //! |---|---|
 //! | `submit` | a pipeline becomes a run |
 //! | `list`, `show` | runs, the newest first; one with its steps, and its end |
+//! | `steps` | steps, and all about one |
 //! | `events` | what happened, as it happens |
 //! | `why` | why a step stands where it stands |
-//! | `logs` | what steps print, as they print it |
+//! | `logs`, `range`, `search` | what steps print, as they print it; parts of it; lines with a text |
+//! | `pages` | the way from one page of a list to the next |
 //! | `lookup` | which run is meant, and where its events are |
 
 mod events;
 mod list;
 mod logs;
 pub(super) mod lookup;
+mod pages;
+mod range;
+mod search;
 mod show;
+mod steps;
 mod submit;
 mod why;
 
 pub(super) use events::events;
 pub(super) use list::list;
 pub(super) use logs::{log, logs};
+pub(super) use search::search;
 pub(super) use show::{cancel, show};
+pub(super) use steps::{step, steps};
 pub(super) use submit::submit;
 pub(super) use why::why;

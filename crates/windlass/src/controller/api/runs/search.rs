@@ -1,0 +1,60 @@
+//! `GET /runs/{run}/logs/search`
+
+use std::sync::Arc;
+
+use axum::Json as Answered;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_core::plan::Plan;
+
+use super::lookup;
+use crate::controller::api::input::{Path, Query};
+use crate::controller::api::refused::Refused;
+use crate::controller::api::router::Api;
+use crate::logs::{self, Hit, LogId, LogStore as _, Sought};
+
+/// Lines that are found for who did not say how many.
+const LINES: usize = 100;
+
+/// What is looked for, and where.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::controller::api) struct Asked {
+    text: String,
+    step: Option<String>,
+    limit: Option<usize>,
+}
+
+/// The lines of a run's logs that have a text.
+pub(in crate::controller::api) async fn search(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Answered<Value>, Refused> {
+    let sought = Sought::new(&asked.text, asked.limit.unwrap_or(LINES)).map_err(Refused::bad)?;
+    let run = lookup::find(&api, &run).await?;
+    let plan = lookup::plan(&api, run).await?;
+    let step = asked.step.map(|step| lookup::node(&plan, run, &step)).transpose()?;
+    let logs = api.kept.logs.list(run).await?.into_iter().map(|(log, _)| log);
+    let logs: Vec<LogId> = logs.filter(|log| step.is_none_or(|it| log.step == it)).collect();
+    // Who looks through much has to wait for others who do.
+    let _turn = api.streams.turn().await;
+    let hits = logs::search(&*api.kept.logs, &logs, &sought).await?;
+    let lines: Vec<Value> = hits.list.iter().map(|hit| line(&plan, hit)).collect();
+    Ok(Answered(json!({ "lines": lines, "bytes": hits.bytes, "cut": hits.cut })))
+}
+
+fn line(plan: &Plan, hit: &Hit) -> Value {
+    let LogId { step, attempt, delivery, .. } = hit.log;
+    let name = if step.0 < plan.node_count() { plan.name(step) } else { "" };
+    json!({
+        "step": step.0,
+        "name": name,
+        "attempt": attempt,
+        "delivery": delivery,
+        "line": hit.line,
+        "at": hit.at,
+        "text": hit.text,
+    })
+}

@@ -1,0 +1,271 @@
+//! A text in logs: the lines that have it.
+
+use std::time::Duration;
+
+use aho_corasick::AhoCorasick;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::seam::{LogId, LogStore, READ_MAX};
+use crate::store::StoreError;
+
+/// The most bytes of a text that is looked for.
+pub const SOUGHT_MAX: usize = 256;
+
+/// Lines that are found at most, whatever was asked for.
+pub const HITS_MAX: usize = 1_000;
+
+/// Bytes that are read for one search: as much as an attempt may print. Reading them takes a fraction of a second.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// How long a search goes on. A disk that is slower has other things to do.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// Bytes of a line that are looked at: a line that is longer is not for reading.
+const LINE_MAX: usize = 64 << 10;
+
+/// Bytes of a line that are shown, and how many of them come before the text.
+const SHOWN_MAX: usize = 400;
+const SHOWN_BEFORE: usize = 100;
+
+/// What is looked for.
+#[derive(Clone, Debug)]
+pub struct Sought {
+    finder: AhoCorasick,
+    most: usize,
+}
+
+/// A line that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The log that it is in.
+    pub log: LogId,
+    /// The how-manieth line of it, from 1.
+    pub line: u64,
+    /// Where the line begins, in bytes.
+    pub at: u64,
+    /// The line, or the part of a long one that has the text.
+    pub text: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// The lines, in the order of the logs.
+    pub list: Vec<Hit>,
+    /// Bytes that were looked through.
+    pub bytes: u64,
+    /// Why it ended before the end, if it did.
+    pub cut: Option<Cut>,
+}
+
+/// Why a search ended before the end of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cut {
+    /// It had found as much as was wanted.
+    Limit,
+    /// It had read as much as one search may.
+    Bytes,
+    /// It had taken as long as one search may.
+    Time,
+}
+
+impl Sought {
+    /// Looks for a text, as it is written, in at most so many lines. Says what is wrong with a text that no line can have.
+    pub fn new(text: &str, most: usize) -> Result<Self, String> {
+        if text.is_empty() || text.len() > SOUGHT_MAX || text.contains('\n') {
+            return Err(format!(
+                "what is looked for is a text of 1 to {SOUGHT_MAX} bytes in one line"
+            ));
+        }
+        let finder = AhoCorasick::new([text]).map_err(|error| error.to_string())?;
+        Ok(Self { finder, most: most.clamp(1, HITS_MAX) })
+    }
+
+    /// The part of a line that is shown, if it has the text.
+    fn shown(&self, line: &[u8]) -> Option<String> {
+        let found = self.finder.find(line)?.start();
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let from = if line.len() > SHOWN_MAX { found.saturating_sub(SHOWN_BEFORE) } else { 0 };
+        let part = &line[from..line.len().min(from + SHOWN_MAX)];
+        Some(String::from_utf8_lossy(part).into_owned())
+    }
+}
+
+/// Looks through logs, one after the other.
+pub async fn search(
+    store: &dyn LogStore,
+    logs: &[LogId],
+    sought: &Sought,
+) -> Result<Hits, StoreError> {
+    let until = Instant::now() + WITHIN;
+    let mut hits = Hits::default();
+    for log in logs {
+        let mut lines = Lines::default();
+        let mut from = 0;
+        loop {
+            if Instant::now() >= until {
+                return Ok(Hits { cut: Some(Cut::Time), ..hits });
+            }
+            let part = store.read(*log, from..from + READ_MAX as u64).await?;
+            if part.bytes.is_empty() {
+                break;
+            }
+            from += part.bytes.len() as u64;
+            hits.bytes += part.bytes.len() as u64;
+            lines.take(&part.bytes, |line| hits.note(*log, &line, sought));
+            if hits.cut.is_some() {
+                return Ok(hits);
+            }
+            if hits.bytes >= BYTES_MAX {
+                return Ok(Hits { cut: Some(Cut::Bytes), ..hits });
+            }
+        }
+        lines.end(|line| hits.note(*log, &line, sought));
+        if hits.cut.is_some() {
+            return Ok(hits);
+        }
+    }
+    Ok(hits)
+}
+
+impl Hits {
+    fn note(&mut self, log: LogId, line: &Line<'_>, sought: &Sought) {
+        let Some(text) = sought.shown(line.bytes) else { return };
+        if self.list.len() >= sought.most {
+            self.cut = Some(Cut::Limit);
+            return;
+        }
+        self.list.push(Hit { log, line: line.number, at: line.at, text });
+    }
+}
+
+/// A line of a log.
+struct Line<'a> {
+    number: u64,
+    at: u64,
+    bytes: &'a [u8],
+}
+
+/// Makes lines of pieces.
+#[derive(Default)]
+struct Lines {
+    /// Lines that have ended.
+    ended: u64,
+    /// Where the next one begins.
+    at: u64,
+    /// What has come of it, as far as it is looked at.
+    begun: Vec<u8>,
+    /// How much of it has come.
+    begun_len: u64,
+}
+
+impl Lines {
+    fn take(&mut self, bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_MAX - self.begun.len();
+            self.begun_len += piece.len() as u64;
+            if self.begun.is_empty() && piece.ends_with(b"\n") {
+                self.tell(&piece[..piece.len().min(LINE_MAX)], &mut each);
+                continue;
+            }
+            self.begun.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.ends_with(b"\n") {
+                self.end(&mut each);
+            }
+        }
+    }
+
+    /// The line that has begun has ended.
+    fn end(&mut self, mut each: impl FnMut(Line<'_>)) {
+        let mut line = std::mem::take(&mut self.begun);
+        if self.begun_len > 0 {
+            self.tell(&line, &mut each);
+        }
+        line.clear();
+        self.begun = line;
+    }
+
+    fn tell(&mut self, bytes: &[u8], each: &mut impl FnMut(Line<'_>)) {
+        self.ended += 1;
+        each(Line { number: self.ended, at: self.at, bytes });
+        self.at += self.begun_len;
+        self.begun_len = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::{RunId, StepIx};
+
+    use super::*;
+    use crate::logs::MemoryLogs;
+
+    fn log(step: u32) -> LogId {
+        LogId { run: RunId(7), step: StepIx(step), attempt: 1, delivery: 1 }
+    }
+
+    async fn found(texts: &[&[u8]], sought: &str, most: usize) -> Hits {
+        let store = MemoryLogs::new();
+        let mut logs = Vec::new();
+        for (step, text) in (0..).zip(texts) {
+            let mut at = 0;
+            for piece in text.chunks(READ_MAX / 2) {
+                at = store.append(log(step), at, piece.to_vec()).await.expect("it takes it");
+            }
+            logs.push(log(step));
+        }
+        search(&store, &logs, &Sought::new(sought, most).expect("it fits")).await.expect("it reads")
+    }
+
+    #[tokio::test]
+    async fn a_line_is_found_with_its_number_and_its_place() {
+        let hits = found(&[b"one\ntwo\r\nthree two", b"two"], "two", 9).await;
+        let hit =
+            |step, line, at, text: &str| Hit { log: log(step), line, at, text: text.to_owned() };
+        assert_eq!(
+            hits.list,
+            [hit(0, 2, 4, "two"), hit(0, 3, 9, "three two"), hit(1, 1, 0, "two")]
+        );
+        assert_eq!((hits.bytes, hits.cut), (21, None));
+        assert!(found(&[b"one"], "Two", 9).await.list.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_line_that_lies_across_two_reads_is_one() {
+        let mut text = vec![b'x'; READ_MAX - 6];
+        text[9] = b'\n';
+        text.extend_from_slice(b"\nneedle here\n");
+        let hits = found(&[&text], "needle", 9).await;
+        assert_eq!(hits.list.len(), 1);
+        let hit = &hits.list[0];
+        assert_eq!((hit.line, hit.at, &*hit.text), (3, READ_MAX as u64 - 5, "needle here"));
+    }
+
+    #[tokio::test]
+    async fn what_is_found_and_what_is_shown_has_a_bound() {
+        let hits = found(&[&b"no\nyes\n".repeat(5)], "yes", 3).await;
+        assert_eq!((hits.list.len(), hits.cut), (3, Some(Cut::Limit)));
+        let hits = found(&[&b"yes\n".repeat(3)], "yes", 3).await;
+        assert_eq!((hits.list.len(), hits.cut), (3, None), "that was all");
+        let mut long = vec![b'.'; 10_000];
+        long.extend_from_slice(b"yes");
+        long.extend_from_slice(&[b'.'; 10_000]);
+        let hits = found(&[&long], "yes", 3).await;
+        assert_eq!(hits.list[0].text.len(), SHOWN_MAX);
+        assert!(hits.list[0].text.contains("yes"));
+        let mut endless = vec![b'.'; LINE_MAX];
+        endless.extend_from_slice(b"yes\nyes\n");
+        let hits = found(&[&endless], "yes", 3).await;
+        assert_eq!(hits.list.iter().map(|hit| hit.line).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_text_that_no_line_can_have_is_refused() {
+        assert!(Sought::new("", 1).is_err() && Sought::new("a\nb", 1).is_err());
+        assert!(Sought::new(&"x".repeat(SOUGHT_MAX + 1), 1).is_err());
+        assert!(Sought::new(&"x".repeat(SOUGHT_MAX), 1).is_ok());
+    }
+}
