@@ -9,10 +9,12 @@
 //! | `step`, `reason` | one step and its tries; why it ended without one |
 //! | `cause` | which steps failed by themselves, and what hangs on them |
 //! | `path` | which steps the run's wall time is made of |
+//! | `again` | what a rerun does again, and what it takes over |
 //! | `verdict` | what the run means for an exit code |
 //! | `forecast` | how long the rest will take |
 //! | `json` | the same for machines |
 
+mod again;
 mod cause;
 mod forecast;
 mod json;
@@ -24,6 +26,7 @@ mod summary_type;
 mod tally;
 mod verdict;
 
+pub use again::{Again, Part};
 pub use cause::RootCause;
 pub use forecast::{Durations, Forecast};
 pub use path::{CriticalPath, Link};

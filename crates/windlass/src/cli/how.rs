@@ -51,6 +51,17 @@ impl HowArgs {
         self.jobs.unwrap_or_else(cores)
     }
 
+    /// A flag that was given and is only about steps that run here.
+    pub(crate) fn only_here(&self) -> Option<&'static str> {
+        let given = [
+            ("--jobs", self.jobs.is_some()),
+            ("--label", !self.label.is_empty()),
+            ("--output", self.output.is_some()),
+            ("--junit", self.junit.is_some()),
+        ];
+        given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+
     /// What this machine advertises.
     pub(crate) fn labels(&self) -> Labels {
         with_labels(&self.label)

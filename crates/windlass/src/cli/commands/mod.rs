@@ -24,6 +24,7 @@ pub(super) mod schema;
 pub(super) mod serve;
 pub(super) mod show;
 pub(super) mod submit;
+mod submitted;
 pub(super) mod validate;
 pub(super) mod watch;
 pub(super) mod why;

@@ -1,20 +1,19 @@
 //! `windlass rerun`
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use windlass_core::engine::{Reused, RunOptions, Unplaceable};
+use serde_json::json;
+use windlass_core::engine::{RunOptions, Unplaceable};
 use windlass_core::id::StepIx;
-use windlass_core::outcome::{RunStatus, StepStatus};
-use windlass_core::plan::Condition;
-use windlass_core::summary::Summary;
+use windlass_core::summary::{Again, Part, Summary};
 
+use super::submitted::{Submitted, Then};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::HowArgs;
-use crate::cli::reading::{self, Local, Origin, OriginArgs, Source as _};
+use crate::cli::reading::{self, Controller, Local, Origin, OriginArgs, Remote, Source as _};
 use crate::cli::running::{self, Order, What};
+use crate::cli::watching::Prints;
 use crate::cli::{exit, output};
 
 /// Run the plan of an earlier run again, or a part of it
@@ -25,7 +24,9 @@ them, are never taken over: they are about the run that they are part of.
 
 Examples:
   windlass rerun latest --failed     only what did not succeed
-  windlass rerun latest --from test  `test` and what needs it")]
+  windlass rerun latest --from test  `test` and what needs it
+  windlass rerun latest --failed --to http://build.example:7700 --wait")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// Which run
     #[arg(value_name = "RUN")]
@@ -33,9 +34,12 @@ pub(crate) struct Args {
     /// Take over what succeeded
     #[arg(long, conflicts_with = "from")]
     failed: bool,
-    /// Take over everything but this step and what needs it
+    /// Take over everything but this step and what needs it; may be given several times
     #[arg(long, value_name = "STEP")]
-    from: Option<String>,
+    from: Vec<String>,
+    /// Watch the run at a controller, and end with its exit code; here one always does
+    #[arg(long)]
+    wait: bool,
     #[command(flatten)]
     how: HowArgs,
     #[command(flatten)]
@@ -44,17 +48,58 @@ pub(crate) struct Args {
 
 /// Makes a new run that takes outcomes over.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let Origin::Store(folder) = args.origin.origin(context)? else {
-        return Err(CliError::usage("a run at a controller cannot be run again yet").hint(
-            "`--store .windlass` means the runs of this machine; `windlass submit` makes a new one",
-        ));
+    let folder = match args.origin.origin(context)? {
+        Origin::Store(folder) => folder,
+        Origin::Controller(controller) => return run_there(args, context, controller),
     };
     // Whoever reads a store keeps files open that the next one wants to write, so this reading ends first.
     let Some(order) = order(args, context, folder)? else { return Ok(exit::SUCCESS) };
     running::run(order)
 }
 
-/// What there is to do; nothing if what did not succeed is asked for, and everything did.
+/// Has a controller make the new run.
+fn run_there(args: &Args, context: &Context, controller: Controller) -> Result<u8, CliError> {
+    if let Some(flag) = args.how.only_here() {
+        let what = format!("{flag} is about steps that run here, and a controller has its workers");
+        return Err(CliError::usage(what).hint("leave it out, or mean a store with --store FOLDER"));
+    }
+    let (runtime, remote) = (reading::runtime()?, Remote::new(controller));
+    let summary = runtime.block_on(async {
+        let run = remote.find(&args.run).await?;
+        Ok::<_, CliError>(remote.known(run).await?.summary)
+    })?;
+    // It decides itself; here it is seen sooner what makes no sense.
+    if args.again(&summary)?.is_none() {
+        return Ok(exit::SUCCESS);
+    }
+    let controller = remote.into_controller();
+    let path = format!("/runs/{}/rerun", summary.run());
+    let body = json!({ "failed": args.failed, "from": args.from });
+    let submitted = runtime.block_on(Submitted::ask(&controller, &path, &body, None))?;
+    let (wait, named) = (args.wait, args.from.clone());
+    let prints = if args.how.json { Prints::Events } else { Prints::Output };
+    submitted.follow(controller, &runtime, Then { wait, prints, named, context })
+}
+
+impl Args {
+    /// What there is to do; nothing if what did not succeed is asked for, and everything did.
+    fn again(&self, summary: &Summary) -> Result<Option<Again>, CliError> {
+        let from = self.from.iter().map(|from| reading::step(summary, from));
+        let from: Vec<StepIx> = from.collect::<Result<_, _>>()?;
+        let part = match (self.failed, from.as_slice()) {
+            (true, _) => Part::Failed,
+            (false, []) => Part::Everything,
+            (false, from) => Part::From(from),
+        };
+        let again = summary.again(part);
+        if again.is_none() {
+            output::talk(&format!("run {}: everything in it succeeded", summary.run()));
+        }
+        Ok(again)
+    }
+}
+
+/// What there is to do here.
 fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order>, CliError> {
     let root = reading::root(args.origin.store.as_deref(), context, &folder);
     let local = Local::open(context, folder.clone())?;
@@ -62,25 +107,15 @@ fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order
         let run = local.find(&args.run).await?;
         Ok::<_, CliError>(local.known(run).await?.summary)
     })?;
-    if args.failed && summary.status() == RunStatus::Succeeded {
-        output::talk(&format!("run {}: everything in it succeeded", summary.run()));
-        return Ok(None);
-    }
-    let again = match &args.from {
-        Some(from) => again(&summary, Some(reading::step(&summary, from)?)),
-        None if args.failed => again(&summary, None),
-        None => summary.plan().nodes().collect(),
-    };
+    let Some(again) = args.again(&summary)? else { return Ok(None) };
     let options = RunOptions {
-        root: Some(summary.options().root.unwrap_or(summary.run())),
-        unplaceable: match summary.options().unplaceable {
+        unplaceable: match again.options.unplaceable {
             Unplaceable::Fail => Unplaceable::Fail,
             Unplaceable::Skip | Unplaceable::Wait => Unplaceable::Skip,
         },
-        ..summary.options()
+        ..again.options
     };
-    let what =
-        What::New { plan: Arc::clone(summary.plan()), options, reused: reused(&summary, &again) };
+    let what = What::New { plan: again.plan, options, reused: again.reused };
     Ok(Some(Order {
         root,
         store: Some(folder),
@@ -95,40 +130,4 @@ fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order
         collector: args.how.collector(),
         look: context.err,
     }))
-}
-
-/// Outcomes that are taken over: those that succeeded and are not to be done again.
-fn reused(summary: &Summary, again: &BTreeSet<StepIx>) -> Vec<Reused> {
-    let done = |status| matches!(status, StepStatus::Succeeded | StepStatus::Cached);
-    let steps = summary.steps().filter(|step| done(step.status()) && !again.contains(&step.ix()));
-    steps
-        .map(|step| Reused {
-            step: step.ix(),
-            from: step.reused_from().unwrap_or(summary.run()),
-            output: step.output().cloned().unwrap_or_default(),
-        })
-        .collect()
-}
-
-/// What is done again though it succeeded: the step that was named, what is about the run as a whole, and everything that
-/// needs one of them.
-fn again(summary: &Summary, named: Option<StepIx>) -> BTreeSet<StepIx> {
-    let plan = summary.plan();
-    let of_run = |node: &StepIx| {
-        plan.spec(*node).is_some_and(|spec| match spec.condition {
-            Condition::Always | Condition::Failure => true,
-            Condition::Success => false,
-        })
-    };
-    let mut open: Vec<StepIx> = plan.nodes().filter(of_run).chain(named).collect();
-    if let Some(join) = named.filter(|step| plan.is_join(*step)) {
-        open.extend(plan.needs(join).iter().map(|edge| edge.step()));
-    }
-    let mut found = BTreeSet::new();
-    while let Some(node) = open.pop() {
-        if found.insert(node) {
-            open.extend(plan.dependents(node).iter().map(|edge| edge.step()));
-        }
-    }
-    found
 }

@@ -1,28 +1,18 @@
 //! `windlass submit`
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windlass_core::expand::Expanded;
-use windlass_core::id::RunId;
 use windlass_core::problem::Severity;
 use windlass_core::time::Span;
 
 use super::run::read_duration;
-use crate::chance;
+use super::submitted::{Submitted, Then};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::load::Loaded;
-use crate::cli::output::{self, Ink};
 use crate::cli::part::PartArgs;
-use crate::cli::reading::{Controller, ControllerArgs, Remote, Source as _, runtime};
-use crate::cli::watching::{Attached, Prints};
-use crate::link::http::{Ask, KEY_HEADER};
-
-/// How long a controller may take to plan a large pipeline.
-const PLANS_WITHIN: Duration = Duration::from_secs(45);
+use crate::cli::reading::{ControllerArgs, runtime};
+use crate::cli::watching::Prints;
 
 /// Have a controller run a pipeline on its workers
 #[derive(Debug, clap::Args)]
@@ -57,14 +47,6 @@ pub(crate) struct Args {
     controller: ControllerArgs,
 }
 
-/// What a controller makes of a submission.
-#[derive(Debug, Deserialize, Serialize)]
-struct Submitted {
-    id: String,
-    warnings: Vec<String>,
-    known: bool,
-}
-
 /// Sends the pipeline, and watches what becomes of it if that is wanted.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let loaded = Loaded::read(context, args.part.target().file.as_deref(), Severity::Error)?;
@@ -74,19 +56,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let controller = args.controller.controller(context)?;
     let body = args.body(&loaded, &text, &expanded);
     let runtime = runtime()?;
-    let submitted = runtime.block_on(args.send(&controller, &body))?;
-    let run = RunId::parse(&submitted.id);
-    let run = run.ok_or_else(|| controller.nonsense("a run without an id"))?;
-    args.tell(run, &submitted, &controller, context);
-    if !args.wait {
-        return Ok(0);
-    }
-    let source = Arc::new(Remote::new(controller));
-    let known = if submitted.known { source.known(run) } else { Box::pin(source.begun(run)) };
-    let known = runtime.block_on(known)?;
+    let key = args.idempotency_key.as_deref();
+    let submitted = runtime.block_on(Submitted::ask(&controller, "/runs", &body, key))?;
+    let (wait, named) = (args.wait, args.part.target().steps);
     let prints = if args.json { Prints::Events } else { Prints::Output };
-    let (look, named) = (context.err, args.part.target().steps);
-    runtime.block_on(Attached { source, known, look, prints, named }.watch())
+    submitted.follow(controller, &runtime, Then { wait, prints, named, context })
 }
 
 impl Args {
@@ -108,36 +82,5 @@ impl Args {
             "timeout_ms": self.timeout.map(Span::as_millis),
             "fingerprint": expanded.plan.fingerprint().to_string(),
         })
-    }
-
-    async fn send(&self, controller: &Controller, body: &Value) -> Result<Submitted, CliError> {
-        // A request whose answer was lost is made again: without a key it would be a second run.
-        let once = format!("once-{}", chance::word());
-        let key = self.idempotency_key.as_deref();
-        let headers = [(KEY_HEADER, key.unwrap_or(&once))];
-        let ask = Ask::post(controller.place(), "/runs", body).with(&headers);
-        let answered = controller.call(ask, PLANS_WITHIN).await?;
-        let submitted: Submitted = controller.read(&answered)?;
-        Ok(Submitted { known: submitted.known && key.is_some(), ..submitted })
-    }
-
-    /// The id is data, the rest is talk.
-    fn tell(&self, run: RunId, submitted: &Submitted, controller: &Controller, context: &Context) {
-        let warning = context.err.paint(Ink::Warn, "warning:");
-        for text in &submitted.warnings {
-            output::talk(&format!("{warning} {text}"));
-        }
-        if self.json {
-            output::data(&serde_json::to_string(submitted).expect("it is plain data"));
-            return;
-        }
-        if submitted.known {
-            output::talk("this was submitted before, under the same key: it is the same run");
-        } else if !self.wait {
-            let watch = controller.hints().watch(run).unwrap_or_default();
-            let note = format!("submitted to {}; `{watch}` shows it", controller.place());
-            output::talk(&context.err.paint(Ink::Quiet, &note));
-        }
-        output::data(&submitted.id);
     }
 }

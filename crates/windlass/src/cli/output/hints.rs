@@ -21,8 +21,8 @@ impl Hints {
             let matrix = step.split('[').next().unwrap_or(step);
             return Some(format!("{command} {}", quoted(matrix)));
         }
-        let store = self.store.as_ref()?;
-        Some(format!("windlass rerun {run} --from {}{store}", quoted(step)))
+        let place = self.place()?;
+        Some(format!("windlass rerun {run} --from {}{place}", quoted(step)))
     }
 
     /// What prints all that a step printed.
@@ -106,6 +106,8 @@ mod tests {
         let (run, text) = (RunId(77), |hint: Option<String>| hint.unwrap_or_default());
         assert_eq!(text(hints.logs(run, "test")), "windlass logs 2d test --to http://a:1");
         assert_eq!(text(hints.watch(run)), "windlass watch 2d --to http://a:1");
-        assert_eq!((hints.again(run, "test"), hints.resume(run)), (None, None));
+        let again = "windlass rerun 2d --from test --to http://a:1";
+        assert_eq!(text(hints.again(run, "test")), again);
+        assert_eq!(hints.resume(run), None);
     }
 }

@@ -75,6 +75,11 @@ impl Remote {
         Self { controller }
     }
 
+    /// The way to it, for what is no question about runs.
+    pub(crate) fn into_controller(self) -> Controller {
+        self.controller
+    }
+
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Value>, CliError> {
         let pipeline = query.pipeline.as_ref();
         let pipeline = pipeline.map(|it| format!("&pipeline={}", segment(it))).unwrap_or_default();

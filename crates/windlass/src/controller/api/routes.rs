@@ -54,6 +54,7 @@ pub(super) fn routes() -> Vec<Route> {
         submit("/runs", runs::submit).with_body(PIPELINE_MAX),
         read("/runs/{run}", runs::show),
         submit("/runs/{run}/cancel", runs::cancel),
+        submit("/runs/{run}/rerun", runs::rerun),
         read("/runs/{run}/events", runs::events),
         read("/runs/{run}/steps", runs::steps),
         read("/runs/{run}/steps/{step}", runs::step),

@@ -1,4 +1,4 @@
-//! What can be read of runs: lists and their pages, steps, parts of logs, lines with a text.
+//! What can be read of runs: lists and their pages, steps, parts of logs, lines with a text; and runs made again.
 
 use serde_json::{Value, json};
 use windlass::core::id::{RunId, StepIx};
@@ -170,5 +170,52 @@ async fn lines_with_a_text_are_found_in_all_logs_or_in_one() {
     }
     let none = controller.get(&format!("{search}?text=a&step=c")).await;
     assert_eq!(none.refusal(), (404, "no_such_step"));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_run_is_made_again_and_takes_over_what_succeeded() {
+    let (controller, allowed) = working().await;
+    let text =
+        "steps:\n  a: { run: make }\n  b: { run: make, needs: a }\n  c: { run: make, needs: b }\n";
+    let run = controller.submit(text).await;
+    let rerun = format!("/runs/{run}/rerun");
+    assert_eq!(controller.post(&rerun, &json!({})).await.refusal(), (409, "run_not_ended"));
+    allowed.add_permits(1);
+    let mut ears = Ears::open(controller.address, &format!("/runs/{run}/events"), None).await;
+    ears.until("ended").await;
+    controller.post(&format!("/runs/{run}/cancel"), &json!({ "level": "kill" })).await;
+    ears.until("end").await;
+    let made = async |body: Value| {
+        let answer = controller.post(&rerun, &body).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let id = answer.json["id"].as_str().expect("an id").to_owned();
+        let first = controller.get(&format!("/runs/{id}/events?limit=1")).await.json[0].clone();
+        (first["data"]["reused"].clone(), first["data"]["root"].clone(), id)
+    };
+    let (reused, root, _) = made(json!({ "failed": true })).await;
+    assert_eq!((reused, root), (json!(1), json!(run)), "a, and the first run is the root");
+    assert_eq!(made(json!({ "from": ["b"] })).await.0, json!(1));
+    assert_eq!(made(json!({ "from": ["a", "c"] })).await.0, json!(0));
+    let (reused, _, whole) = made(json!({})).await;
+    assert_eq!(reused, json!(0));
+    allowed.add_permits(100);
+    let mut ears = Ears::open(controller.address, &format!("/runs/{whole}/events"), None).await;
+    ears.until("end").await;
+    let unknown = controller.post(&rerun, &json!({ "from": ["x"] })).await;
+    assert_eq!(unknown.refusal(), (404, "no_such_step"));
+    let both = controller.post(&rerun, &json!({ "failed": true, "from": ["a"] })).await;
+    assert_eq!(both.refusal(), (400, "bad_request"));
+    let nothing =
+        controller.post(&format!("/runs/{whole}/rerun"), &json!({ "failed": true })).await;
+    assert_eq!(nothing.refusal(), (409, "nothing_failed"));
+    let keyed = async |key: &str, body: &str| {
+        let headers = vec![("idempotency-key", key)];
+        let body = body.as_bytes().to_vec();
+        controller.ask(Ask { method: "POST", path: &rerun, headers, body }).await
+    };
+    let (first, second) = (keyed("k", "{}").await, keyed("k", "{}").await);
+    assert_eq!((first.status, second.status, &first.json["id"]), (201, 200, &second.json["id"]));
+    assert_eq!(keyed("k", "{\"failed\": true}").await.refusal(), (409, "key_conflict"));
     controller.shut_down().await;
 }

@@ -38,12 +38,7 @@ fn a_controller_tells_of_a_run_what_its_store_does() {
     ] {
         let (there, here) = (cluster.run(&line), here(&line));
         let flags = [format!(" --to {}", cluster.url), " --store .windlass".to_owned()];
-        let plain = |text: &str| {
-            let text = text.replace(&flags[0], "").replace(&flags[1], "");
-            // A run at a controller cannot be run again yet.
-            let lines = text.lines().filter(|line| !line.contains("run it again"));
-            lines.collect::<Vec<&str>>().join("\n")
-        };
+        let plain = |text: &str| text.replace(&flags[0], "").replace(&flags[1], "");
         assert_eq!(plain(&there.out), plain(&here.out), "{line}");
         assert_eq!((there.code, plain(&there.err)), (here.code, plain(&here.err)), "{line}");
         assert!(!there.out.is_empty(), "{line}");
@@ -53,6 +48,30 @@ fn a_controller_tells_of_a_run_what_its_store_does() {
         assert_eq!(ended.code, Some(2), "{wrong}: {ended:?}");
     }
     assert!(cluster.run("why latest bundel").err.contains("did you mean `bundle`?"));
+}
+
+#[test]
+fn a_run_is_run_again_where_it_is() {
+    let cluster = Cluster::with(PIPELINE);
+    let first = cluster.submit();
+    assert_eq!(cluster.end_of(&first), "failed");
+    let again = cluster.run("rerun latest --failed --wait");
+    assert_eq!(again.code, Some(1), "{again:?}");
+    let run = again.out.lines().next().expect("an id").to_owned();
+    let shown = cluster.show(&run);
+    assert_eq!(shown["counts"], serde_json::json!({ "blocked": 1, "cached": 2, "failed": 1 }));
+    let named = cluster.data("rerun latest --from test[sqlite]").trim().to_owned();
+    assert_eq!(cluster.end_of(&named), "failed");
+    assert_eq!(cluster.show(&named)["counts"]["succeeded"], 1, "the cell that was named");
+    assert!(cluster.run("rerun latest --from lnt").err.contains("did you mean `lint`?"));
+    cluster.place.file("good.yml", "name: good\nsteps:\n  a: { run: 'true' }\n");
+    let good = cluster.data("submit good.yml").trim().to_owned();
+    cluster.end_of(&good);
+    let nothing = cluster.run("rerun latest --failed");
+    assert_eq!(
+        (nothing.code, &*nothing.err),
+        (Some(0), &*format!("run {good}: everything in it succeeded\n"))
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! | file | what it answers |
 //! |---|---|
 //! | `submit` | a pipeline becomes a run |
+//! | `rerun` | a run becomes another, of the same plan |
 //! | `list`, `show` | runs, the newest first; one with its steps, and its end |
 //! | `steps` | steps, and all about one |
 //! | `events` | what happened, as it happens |
@@ -17,6 +18,7 @@ mod logs;
 pub(super) mod lookup;
 mod pages;
 mod range;
+mod rerun;
 mod search;
 mod show;
 mod steps;
@@ -26,6 +28,7 @@ mod why;
 pub(super) use events::events;
 pub(super) use list::list;
 pub(super) use logs::{log, logs};
+pub(super) use rerun::rerun;
 pub(super) use search::search;
 pub(super) use show::{cancel, show};
 pub(super) use steps::{step, steps};

@@ -7,11 +7,10 @@ use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use hyper::body::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
-use windlass_core::engine::{Answer, Request, RunOptions, Submit, Unplaceable, Warning};
+use windlass_core::engine::{Answer, Request, Reused, RunOptions, Submit, Unplaceable, Warning};
 use windlass_core::expand::{Expanded, Inputs, Selection, expand};
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
@@ -53,10 +52,12 @@ struct Selected {
     tags: Vec<String>,
 }
 
-/// A pipeline that can be run, and how.
-struct Planned {
-    plan: Arc<Plan>,
-    options: RunOptions,
+/// What can be run, and how.
+pub(super) struct Planned {
+    pub(super) plan: Arc<Plan>,
+    pub(super) options: RunOptions,
+    /// Outcomes of an earlier run.
+    pub(super) reused: Vec<Reused>,
 }
 
 /// Makes a run of a pipeline. The answer comes when the run is durable.
@@ -70,16 +71,26 @@ pub(in crate::controller::api) async fn submit(
     let bytes = body.clone();
     let planned = spawn_blocking(move || plan(&bytes)).await;
     let planned = planned.map_err(|_| Refused::bad("this pipeline made windlass stumble"))??;
+    begin(&api, key, &body, planned).await
+}
+
+/// Makes a run, or finds the one that was made of the same words under the same key.
+pub(super) async fn begin(
+    api: &Api,
+    key: Option<String>,
+    said: &[u8],
+    planned: Planned,
+) -> Result<Response, Refused> {
     let fresh = new_run(api.now());
     let (run, known) = match key {
         None => (fresh, false),
-        Some(key) => claim(&api, key, &body, fresh).await?,
+        Some(key) => claim(api, key, said, fresh).await?,
     };
-    if known && is_here(&api, run).await? {
+    if known && is_here(api, run).await? {
         return Ok(taken(run, &[], known));
     }
-    let Planned { plan, options } = planned;
-    let submit = Submit { run, plan, options, reused: Vec::new() };
+    let Planned { plan, options, reused } = planned;
+    let submit = Submit { run, plan, options, reused };
     match api.handle.ask(Request::Submit(submit)).await? {
         Answer::Submitted { warnings } => Ok(taken(run, &warnings, known)),
         Answer::Denied(denial) => Err(denial.into()),
@@ -95,7 +106,7 @@ fn taken(run: RunId, warnings: &[Warning], known: bool) -> Response {
     (status, place, Answered(told)).into_response()
 }
 
-fn key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
     let Some(key) = headers.get(KEY_HEADER) else { return Ok(None) };
     match key.to_str() {
         Ok(key) if (1..=crate::archive::KEY_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
@@ -107,8 +118,8 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
 }
 
 /// The run that a key stands for, and whether it did before.
-async fn claim(api: &Api, key: String, body: &Bytes, run: RunId) -> Result<(RunId, bool), Refused> {
-    let body = *blake3::hash(body).as_bytes();
+async fn claim(api: &Api, key: String, said: &[u8], run: RunId) -> Result<(RunId, bool), Refused> {
+    let body = *blake3::hash(said).as_bytes();
     match api.kept.archive.claim(Claim { key, body, run, at: api.now() }).await? {
         Claimed::New => Ok((run, false)),
         Claimed::Known(run) => Ok((run, true)),
@@ -161,7 +172,7 @@ impl Submission {
             unplaceable: Unplaceable::Wait,
             timeout: self.timeout_ms.map(Span::millis).or(expanded.timeout),
         };
-        Ok(Planned { plan: Arc::new(expanded.plan), options })
+        Ok(Planned { plan: Arc::new(expanded.plan), options, reused: Vec::new() })
     }
 }
 
