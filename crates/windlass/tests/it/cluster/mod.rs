@@ -7,9 +7,6 @@ mod endings;
 mod load;
 mod metrics;
 mod parity;
-<<<<<<< HEAD
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod streams;
-=======
 mod traces;
->>>>>>> e7640c9 (traces: runs, steps and attempts as spans, by OTLP)
