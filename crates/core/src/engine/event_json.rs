@@ -59,7 +59,7 @@ impl Event {
     }
 
     /// Every word that [`kind`](Self::kind) may say.
-    pub const KINDS: [&'static str; 22] = [
+    pub const KINDS: [&'static str; 27] = [
         "led",
         "worker_registered",
         "worker_lost",
@@ -82,6 +82,11 @@ impl Event {
         "step_settled",
         "late_outcome",
         "lock_forced",
+        "worker_enrolled",
+        "worker_revoked",
+        "token_created",
+        "token_revoked",
+        "acted",
     ];
 
     /// The word for what happened.
