@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::arrange::{Ask, Controller, Setup, TOKEN};
@@ -83,4 +84,31 @@ async fn what_is_counted_adds_up() {
     assert!(events.value("windlass_append_seconds_count", &[]) >= 2.0);
     assert!(events.value("windlass_batch_events_sum", &[]) >= 3.0);
     controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_stream_is_counted_as_long_as_it_is_open() {
+    let controller = Controller::start().await;
+    let mut stream = controller.connect().await;
+    let ask = Ask {
+        method: "GET",
+        path: "/events",
+        headers: vec![("accept", "text/event-stream")],
+        ..Ask::default()
+    };
+    stream.write_all(&ask.bytes()).await.expect("it reads");
+    let mut begun = [0; 12];
+    stream.read_exact(&mut begun).await.expect("it answers");
+    assert_eq!(&begun, b"HTTP/1.1 200");
+    until_streams(&controller, "1").await;
+    drop(stream);
+    until_streams(&controller, "0").await;
+    controller.shut_down().await;
+}
+
+async fn until_streams(controller: &Controller, open: &str) {
+    let counted = async {
+        while metrics(controller).await.value("windlass_sse_clients", &[]).to_string() != open {}
+    };
+    timeout(Duration::from_mins(1), counted).await.expect("it is noticed");
 }

@@ -15,6 +15,7 @@ use super::asked::STREAM_TYPE;
 use super::reader::Reader;
 use super::teller::Teller;
 use crate::controller::api::refused::Refused;
+use crate::controller::metrics::SseClient;
 
 /// Streams at a time, half as many as connections: who follows must not keep workers out.
 const STREAMS_MAX: usize = 4_096;
@@ -60,7 +61,8 @@ pub(in crate::controller::api) fn stream(reader: Reader) -> Result<Response, Ref
         // A proxy that gathers what it passes on would make news of an hour ago.
         ("x-accel-buffering", "no"),
     ];
-    let told = Told { next: tell(Teller::new(reader)), _seat: seat };
+    let counted = reader.api().handle.meters().sse_client();
+    let told = Told { next: tell(Teller::new(reader)), _seat: seat, _counted: counted };
     Ok((headers, AnyBody::new(told)).into_response())
 }
 
@@ -69,6 +71,8 @@ struct Told {
     next: Next,
     /// One of those that there are.
     _seat: OwnedSemaphorePermit,
+    /// One of those that the metrics tell of.
+    _counted: SseClient,
 }
 
 /// Who tells, and what.
