@@ -8,6 +8,7 @@ use super::serve::{RATE, address, lease};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
+use crate::cli::logging::LogArgs;
 use crate::cli::otlp;
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Dev, Runs, Serve};
@@ -39,9 +40,8 @@ pub(crate) struct Args {
     /// How long a step belongs to a worker that is not heard
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
-    /// Tell of every hand-out and outcome
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 /// Serves until it is told to end.
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             root: context.folder.clone(),
             metrics: None,
             collector: otlp::collector(None),
-            verbose: args.verbose,
+            log: args.log.logger(),
         },
         workers: args.workers,
         slots: args.slots.unwrap_or(each),

@@ -9,6 +9,7 @@ use windlass_core::time::Span;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
+use crate::cli::logging::LogArgs;
 use crate::cli::otlp;
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Runs, Serve};
@@ -18,7 +19,6 @@ use crate::link::http::{BadPlace, Place};
 
 /// Lead a cluster: keep its runs, and hand their steps to workers
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(after_help = "\
 It runs steps itself, too, unless told not to; workers join with `windlass worker --join`. The
 first Ctrl-C or SIGTERM lets steps that run here finish, the second one ends them. Workers go on
@@ -66,9 +66,8 @@ pub(crate) struct Args {
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
-    /// Tell of every hand-out and outcome
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 /// Far more than anybody needs who reads what he asked for, and little for a controller.
@@ -143,6 +142,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         root: context.folder.clone(),
         metrics: args.metrics_listen,
         collector: otlp::collector(args.otlp.as_ref()),
-        verbose: args.verbose,
+        log: args.log.logger(),
     })
 }

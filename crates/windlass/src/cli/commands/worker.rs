@@ -10,6 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
+use crate::cli::logging::LogArgs;
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Work};
 use crate::cli::settings::ConfigArgs;
@@ -52,6 +53,8 @@ pub(crate) struct Args {
     /// What it keeps between its lives; `.windlass/workers/NAME` if not said
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 /// What is done to workers that are there.
@@ -84,6 +87,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         token,
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),
+        log: args.log.logger(),
         leader_grace: args.leader_grace.map(|span| Duration::from_millis(span.as_millis())),
         name,
     })

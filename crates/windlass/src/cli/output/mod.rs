@@ -13,6 +13,7 @@
 //! | `painter`, `terminal`, `tty`, `keys` | getting it onto the terminal |
 //! | `ending`, `failure`, `hints`, `steps_table` | a run that has ended |
 //! | `moment` | what runs now and what waits for what |
+//! | `log` | what processes that stay say, in lines or objects |
 //! | `github`, `junit` | the same for machines that show it to people |
 
 mod block;
@@ -26,6 +27,7 @@ mod junit;
 mod kept;
 mod keys;
 mod lines;
+mod log;
 mod look;
 mod marks;
 mod moment;
@@ -50,6 +52,7 @@ pub use ink::Ink;
 pub use junit::junit;
 pub use keys::Keys;
 pub use lines::{Lines, plain};
+pub(super) use log::{About, Level, LogFormat, Logger, Said};
 pub use look::{Colour, Look, Manner, Signs};
 pub use moment::{moment, why_phrase};
 pub use painter::Painter;

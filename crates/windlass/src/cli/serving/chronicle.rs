@@ -1,89 +1,165 @@
 //! What a controller says of what goes on: a line for each thing that somebody may have to know.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use windlass_core::engine::{CancelReason, EndedAs, Event, Next, Utc};
-use windlass_core::id::{RunId, StepIx, WorkerId};
+use windlass_core::engine::{CancelReason, EndedAs, Event, Next};
+use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::time::Time;
 
-use crate::cli::output;
+use crate::cli::output::{About, Level, Logger, Said};
 use crate::cli::render::count;
-use crate::controller::{Followed, Published, Views};
+use crate::controller::{Followed, Views};
+use crate::journal::Position;
 use crate::shutdown::Shutdown;
 
-/// Follows what is durable and says what of it matters; every hand-out and outcome too if that is wanted.
+/// Leases that have ended and are kept in mind: a late outcome is told with who had it.
+const ENDED_MAX: usize = 1_024;
+
+/// Follows what is durable and says what of it matters.
 #[derive(Debug)]
 pub(super) struct Chronicle {
-    pub(super) views: Arc<Views>,
-    pub(super) verbose: bool,
+    views: Arc<Views>,
+    log: Logger,
+    leases: BTreeMap<Fence, Lease>,
+    /// Leases that have ended, the oldest first.
+    ended: VecDeque<Fence>,
+}
+
+/// What is said of a lease beside what its events say.
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    attempt: (u16, u16),
+    worker: WorkerId,
 }
 
 impl Chronicle {
+    /// Says what it sees in these views.
+    pub(super) fn new(views: Arc<Views>, log: Logger) -> Self {
+        Self { views, log, leases: BTreeMap::new(), ended: VecDeque::new() }
+    }
+
     /// Until it is told to end.
-    pub(super) async fn run(self, mut shutdown: Shutdown) {
-        let mut follower = self.views.follow(self.views.look(|view| view.position));
+    pub(super) async fn run(mut self, mut shutdown: Shutdown) {
+        let views = Arc::clone(&self.views);
+        let mut follower = views.follow(self.begin());
         loop {
+            let known = follower.position();
             let news = tokio::select! {
                 () = shutdown.wait() => return,
                 news = follower.next() => news,
             };
             match news {
-                Followed::Events(batches) => batches.iter().for_each(|batch| self.tell(batch)),
+                Followed::Events(batches) => {
+                    let events = batches.iter().flat_map(|batch| batch.numbered());
+                    for (_, (at, event)) in events.filter(|(position, _)| *position > known) {
+                        self.tell(*at, event);
+                    }
+                }
                 // More than can be read: what is missing is in the journal.
-                Followed::Behind(_) => follower.skip_to(self.views.look(|view| view.position)),
+                Followed::Behind(_) => follower.skip_to(self.begin()),
             }
         }
     }
 
-    fn tell(&self, batch: &Published) {
-        for (at, event) in &batch.events {
-            if let Some(text) = self.words(event) {
-                output::talk(&format!("{} {text}", clock(*at)));
+    /// Learns which leases are open, and as of when.
+    fn begin(&mut self) -> Position {
+        self.ended.clear();
+        let (position, leases) = self.views.look(|view| {
+            let lease = |it: windlass_core::engine::LeaseReport<'_>| {
+                (it.fence, Lease { attempt: (it.attempt, it.delivery), worker: it.worker })
+            };
+            (view.position, view.engine.leases().map(lease).collect())
+        });
+        self.leases = leases;
+        position
+    }
+
+    fn tell(&mut self, at: Time, event: &Event) {
+        self.learn(event);
+        let Some((level, message)) = self.words(event) else { return };
+        let about = self.about(event);
+        self.log.say(&Said { level, at: Some(at), message, about });
+    }
+
+    /// Keeps in mind who has which lease.
+    fn learn(&mut self, event: &Event) {
+        if let Event::Granted { attempt, delivery, worker, fence, .. } = event {
+            let lease = Lease { attempt: (*attempt, *delivery), worker: *worker };
+            self.leases.insert(*fence, lease);
+        }
+        if let Event::Ended { fence, .. } = event {
+            self.ended.push_back(*fence);
+            while self.ended.len() > ENDED_MAX {
+                let oldest = self.ended.pop_front();
+                oldest.and_then(|oldest| self.leases.remove(&oldest));
             }
         }
     }
 
-    fn words(&self, event: &Event) -> Option<String> {
-        self.of_cluster(event).or_else(|| of_run(event)).or_else(|| self.of_lease(event))
+    /// Every field that is known of what an event is about.
+    fn about(&self, event: &Event) -> About {
+        let (step, worker, fence) = event.about();
+        let lease = fence.and_then(|fence| self.leases.get(&fence));
+        let worker = worker.or(lease.map(|lease| lease.worker));
+        About {
+            run: event.run(),
+            pipeline: event.run().and_then(|run| self.pipeline(run)),
+            step: event.run().zip(step).map(|(run, step)| self.step(run, step)),
+            attempt: lease.map(|lease| lease.attempt),
+            worker: worker.map(|worker| self.worker(worker)),
+            fence,
+        }
     }
 
-    fn of_cluster(&self, event: &Event) -> Option<String> {
+    /// What there is to say, if it matters enough.
+    fn words(&self, event: &Event) -> Option<(Level, String)> {
+        let words = self.of_cluster(event).or_else(|| of_run(event));
+        let words = words.or_else(|| self.of_lease(event));
+        words.filter(|(level, _)| self.log.says(*level))
+    }
+
+    fn of_cluster(&self, event: &Event) -> Option<(Level, String)> {
         let name = |worker: &WorkerId| self.worker(*worker);
-        match event {
+        Some(match event {
             Event::WorkerRegistered { name, slots, .. } => {
-                Some(format!("worker {name} joined, {slots} at a time"))
+                (Level::Info, format!("worker {name} joined, {slots} at a time"))
             }
-            Event::WorkerLost { worker } => Some(format!(
-                "worker {} is lost: it was not heard for a lease's time",
-                name(worker)
-            )),
-            Event::WorkerReturned { worker } => Some(format!("worker {} is back", name(worker))),
+            Event::WorkerLost { worker } => {
+                let what = "is lost: it was not heard for a lease's time";
+                (Level::Warn, format!("worker {} {what}", name(worker)))
+            }
+            Event::WorkerReturned { worker } => {
+                (Level::Info, format!("worker {} is back", name(worker)))
+            }
             Event::WorkerDrained { worker } => {
-                Some(format!("worker {} gets no more steps", name(worker)))
+                (Level::Info, format!("worker {} gets no more steps", name(worker)))
             }
             Event::WorkerEnded { worker, .. } => {
-                Some(format!("worker {} has ended; nothing of its steps is left", name(worker)))
+                let what = "has ended; nothing of its steps is left";
+                (Level::Info, format!("worker {} {what}", name(worker)))
             }
-            Event::Braked { late, of } => Some(format!(
-                "{late} of {of} workers fell silent at once: they are given up little by little"
-            )),
-            _ => None,
-        }
+            Event::Braked { late, of } => {
+                let what = "workers fell silent at once: they are given up little by little";
+                (Level::Warn, format!("{late} of {of} {what}"))
+            }
+            _ => return None,
+        })
     }
 
-    fn of_lease(&self, event: &Event) -> Option<String> {
+    fn of_lease(&self, event: &Event) -> Option<(Level, String)> {
         match event {
-            Event::Granted { run, step, attempt, delivery, worker, fence, .. } if self.verbose => {
+            Event::Granted { .. } if !self.log.says(Level::Debug) => None,
+            Event::Granted { run, step, attempt, delivery, worker, fence, .. } => {
                 let (step, worker) = (self.step(*run, *step), self.worker(*worker));
-                Some(format!(
-                    "run {run} {step} → {worker}, attempt {attempt}.{delivery}, lease {}",
-                    fence.0
-                ))
+                let what = format!("attempt {attempt}.{delivery}, lease {}", fence.0);
+                Some((Level::Debug, format!("run {run} {step} → {worker}, {what}")))
             }
             Event::Ended { run, step, fence, outcome, next, ended } => {
                 let lost = outcome.kind == OutcomeKind::Lost || *ended == EndedAs::GivenUp;
-                if !self.verbose && !lost {
+                let level = if lost { Level::Warn } else { Level::Debug };
+                if !self.log.says(level) {
                     return None;
                 }
                 let follows = match next {
@@ -91,12 +167,13 @@ impl Chronicle {
                     Next::Retry { .. } => "; another attempt follows",
                     Next::Again { .. } => "; it is handed out again",
                 };
-                let step = self.step(*run, *step);
-                Some(format!("run {run} {step}, lease {}: {}{follows}", fence.0, outcome.kind))
+                let (step, kind) = (self.step(*run, *step), outcome.kind);
+                Some((level, format!("run {run} {step}, lease {}: {kind}{follows}", fence.0)))
             }
             Event::LateOutcome { run, step, fence, outcome } => {
-                let step = self.step(*run, *step);
-                Some(format!("run {run} {step}, lease {}: {} came too late", fence.0, outcome.kind))
+                let (step, kind) = (self.step(*run, *step), outcome.kind);
+                let text = format!("run {run} {step}, lease {}: {kind} came too late", fence.0);
+                Some((Level::Warn, text))
             }
             _ => None,
         }
@@ -110,6 +187,10 @@ impl Chronicle {
         })
     }
 
+    fn pipeline(&self, run: RunId) -> Option<String> {
+        self.views.look(|view| view.engine.run(run).map(|run| run.pipeline().to_owned()))
+    }
+
     fn step(&self, run: RunId, step: StepIx) -> String {
         self.views.look(|view| {
             let known = view.engine.run(run).and_then(|run| run.steps(step).next());
@@ -118,25 +199,23 @@ impl Chronicle {
     }
 }
 
-fn of_run(event: &Event) -> Option<String> {
-    match event {
+fn of_run(event: &Event) -> Option<(Level, String)> {
+    Some(match event {
         Event::RunSubmitted { run, plan, .. } => {
             let steps = count(plan.step_count() as usize, "step", "steps");
-            Some(format!("run {run} of {}: {steps}", plan.pipeline()))
+            (Level::Info, format!("run {run} of {}: {steps}", plan.pipeline()))
         }
-        Event::RunCancelled { run, reason, .. } => Some(match reason {
-            CancelReason::Asked => format!("run {run} is cancelled"),
-            CancelReason::Deadline => format!("run {run} is cancelled: its deadline passed"),
-            CancelReason::Defect => {
-                format!("run {run} is ended: deciding on it failed by a defect of windlass")
+        Event::RunCancelled { run, reason, .. } => match reason {
+            CancelReason::Asked => (Level::Info, format!("run {run} is cancelled")),
+            CancelReason::Deadline => {
+                (Level::Info, format!("run {run} is cancelled: its deadline passed"))
             }
-        }),
-        Event::RunEnded { run, status } => Some(format!("run {run} {status}")),
-        _ => None,
-    }
-}
-
-/// The time of day, as logs have it.
-fn clock(at: Time) -> String {
-    Utc(at).to_string().get(11..19).unwrap_or_default().to_owned()
+            CancelReason::Defect => {
+                let what = "is ended: deciding on it failed by a defect of windlass";
+                (Level::Error, format!("run {run} {what}"))
+            }
+        },
+        Event::RunEnded { run, status } => (Level::Info, format!("run {run} {status}")),
+        _ => return None,
+    })
 }

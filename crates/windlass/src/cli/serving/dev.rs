@@ -11,8 +11,9 @@ use tokio::time::{sleep, timeout};
 
 use super::ends::Ends;
 use super::serve::{Controller, Serve, no_signals};
+use crate::cli::environment;
 use crate::cli::error::CliError;
-use crate::cli::{environment, output};
+use crate::cli::output::Level;
 
 /// How long workers may take to end once they are told to end at once.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -50,7 +51,8 @@ pub(crate) fn dev(order: &Dev) -> Result<u8, CliError> {
             failed = controller.fails() => Some(failed),
             () = ends.next() => None,
         };
-        output::talk("ending: steps that run are finished first; once more ends them now");
+        let what = "ending: steps that run are finished first; once more ends them now";
+        order.serve.log.note(Level::Info, what);
         tokio::select! {
             () = crew.end() => {}
             () = ends.next() => crew.end_now().await,
@@ -83,9 +85,8 @@ impl Crew<'_> {
                 if is_running(&mut self.workers[at]) {
                     continue;
                 }
-                output::talk(&format!(
-                    "the process of worker dev-{number} is gone; starting another"
-                ));
+                let what = format!("the process of worker dev-{number} is gone; starting another");
+                self.order.serve.log.note(Level::Warn, what);
                 match self.start(number) {
                     Ok(worker) => self.workers[at] = worker,
                     Err(error) => return error,

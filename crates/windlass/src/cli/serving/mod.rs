@@ -1,7 +1,7 @@
 //! Processes that stay: a controller, a worker that joins one, and both at once for trying things out.
 //!
 //! `serve` leads a store and answers its API; `work` joins a cluster; `dev` is a controller with worker processes of its
-//! own. `chronicle` says what goes on, and `ends` hears when it is to end.
+//! own. `chronicle` and `told` say what goes on, and `ends` hears when it is to end.
 
 mod chronicle;
 mod dev;
@@ -9,6 +9,7 @@ mod ends;
 mod post;
 mod serve;
 mod token;
+mod told;
 mod work;
 
 pub(crate) use dev::{Dev, dev};

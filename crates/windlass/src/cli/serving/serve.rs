@@ -14,8 +14,9 @@ use windlass_core::time::Span;
 use super::chronicle::Chronicle;
 use super::ends::Ends;
 use super::post::{guard, place};
+use crate::cli::environment;
 use crate::cli::error::CliError;
-use crate::cli::{environment, output};
+use crate::cli::output::{Level, Logger};
 use crate::controller::api::{About, Api, Hosts, Server, Token, metrics_router, router};
 use crate::controller::traces::{Collector, Traces};
 use crate::link::http::Place;
@@ -57,8 +58,16 @@ pub(crate) struct Serve {
     pub(crate) metrics: Option<SocketAddr>,
     /// Where spans go, if they do.
     pub(crate) collector: Option<Collector>,
-    /// Whether every hand-out is told.
-    pub(crate) verbose: bool,
+    /// What says what goes on.
+    pub(crate) log: Logger,
+}
+
+impl Serve {
+    fn warn(&self, warnings: &[String]) {
+        for warning in warnings {
+            self.log.note(Level::Warn, format!("warning: {warning}"));
+        }
+    }
 }
 
 /// What a controller runs itself.
@@ -81,7 +90,8 @@ pub(crate) fn serve(order: &Serve) -> Result<u8, CliError> {
             () = ends.next() => {}
             failed = controller.fails() => return Err(failed),
         }
-        output::talk("ending: steps that run here are finished first; once more ends them now");
+        let what = "ending: steps that run here are finished first; once more ends them now";
+        order.log.note(Level::Info, what);
         controller.end(&mut ends).await
     })
 }
@@ -126,7 +136,7 @@ impl Controller {
             None => format!("http://{address}"),
         };
         let stores = Stores::open(&order.store)?;
-        stores.warnings.iter().for_each(|warning| output::talk(&format!("warning: {warning}")));
+        order.warn(&stores.warnings);
         let office = Office {
             name: environment::host_name(),
             address: Some(advertise.clone()),
@@ -168,7 +178,7 @@ impl Controller {
             Runs::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
         };
         let token = order.token.as_ref().map_or("", |_| " --token-file FILE");
-        output::talk(&format!(
+        order.log.greet(&format!(
             "windlass {} leads cluster {} on http://{}\n\
              runs are kept in {}; {what}\n\
              join:    windlass worker --join {}{token}\n\
@@ -211,7 +221,7 @@ async fn observers(
     ends: &Shutdown,
 ) -> Result<Vec<JoinHandle<()>>, CliError> {
     let views = Arc::clone(station.handle().views());
-    let chronicle = Chronicle { views, verbose: order.verbose };
+    let chronicle = Chronicle::new(views, order.log);
     let mut tasks = vec![tokio::spawn(chronicle.run(ends.clone()))];
     if let Some(address) = order.metrics {
         let listener = listen(address).await?;

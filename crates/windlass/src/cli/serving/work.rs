@@ -12,8 +12,9 @@ use windlass_core::session::{Home, Register};
 use super::ends::Ends as Signals;
 use super::post::{guard, place};
 use super::serve::no_signals;
+use super::told::{ToldLink, ToldSteps};
 use crate::cli::error::CliError;
-use crate::cli::output;
+use crate::cli::output::{Level, Logger};
 use crate::link::http::{
     Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, Tcp, say_goodbye,
 };
@@ -50,6 +51,8 @@ pub(crate) struct Work {
     pub(crate) root: PathBuf,
     /// How long it goes on without a controller; for ever without.
     pub(crate) leader_grace: Option<Duration>,
+    /// What says what goes on.
+    pub(crate) log: Logger,
 }
 
 /// Works until it is told to end: the first time it finishes what it has, the second time it kills it.
@@ -68,9 +71,8 @@ pub(crate) fn work(order: &Work) -> Result<u8, CliError> {
             done = &mut worker => return done,
             () = signals.next() => drain.shut_down(),
         }
-        output::talk(
-            "ending: steps that run here are finished first; once more gives them back now",
-        );
+        let what = "ending: steps that run here are finished first; once more gives them back now";
+        order.log.note(Level::Info, what);
         tokio::select! {
             done = &mut worker => return done,
             () = signals.next() => kill.shut_down(),
@@ -100,7 +102,7 @@ impl Joined {
         let membership = Arc::new(state.enter(&cluster.id)?);
         let link = Arc::new(link(order, Some(membership.secret().clone())));
         let (name, at) = (&order.name, link.place());
-        output::talk(&format!("worker {name} joins cluster {} at {at}", cluster.id));
+        order.log.note(Level::Info, format!("worker {name} joins cluster {} at {at}", cluster.id));
         let (logs, shipping) = HttpLogs::open(membership.logs(), Arc::clone(&link))
             .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
         let guard = guard(&state).await?;
@@ -108,15 +110,16 @@ impl Joined {
         let register = register(order, &membership)?;
         let executor =
             Builtin::new(place, guard.clone(), Arc::new(logs)).with_traces(Traces::Own(None));
+        let executor = executor.with_will(will(order, &membership, register.incarnation));
         let worker = Worker {
-            executor: Arc::new(executor.with_will(will(order, &membership, register.incarnation))),
+            executor: Arc::new(ToldSteps::new(Arc::new(executor), name, order.log)),
             register,
             capacity: order.slots + AHEAD,
             leases_expire: true,
             clock: Clock::of_machine(),
             leader_grace: order.leader_grace,
             memory: Some(Arc::clone(&membership)),
-            link: Arc::clone(&link) as Arc<dyn Link>,
+            link: Arc::new(ToldLink::new(Arc::clone(&link) as Arc<dyn Link>, name, order.log)),
         };
         Ok(Self { worker, shipping, guard, link, membership, _state: state })
     }
@@ -168,8 +171,8 @@ fn will(order: &Work, membership: &Membership, incarnation: Incarnation) -> Will
 
 /// Asks which cluster it is, for as long as it was to go on without a controller.
 async fn find_within(order: &Work, link: &HttpLink) -> Result<Cluster, CliError> {
-    let Some(grace) = order.leader_grace else { return find(link).await };
-    timeout(grace, find(link)).await.unwrap_or_else(|_| {
+    let Some(grace) = order.leader_grace else { return find(link, order.log).await };
+    timeout(grace, find(link, order.log)).await.unwrap_or_else(|_| {
         let waited = grace.as_secs();
         let what = format!("no controller has answered at {} for {waited} s", link.place());
         Err(CliError::unreachable(what).hint("is `windlass serve` running there?"))
@@ -177,7 +180,7 @@ async fn find_within(order: &Work, link: &HttpLink) -> Result<Cluster, CliError>
 }
 
 /// Asks which cluster it is, until somebody answers.
-async fn find(link: &HttpLink) -> Result<Cluster, CliError> {
+async fn find(link: &HttpLink, log: Logger) -> Result<Cluster, CliError> {
     let mut told = false;
     loop {
         match link.cluster().await {
@@ -185,7 +188,7 @@ async fn find(link: &HttpLink) -> Result<Cluster, CliError> {
             Err(error @ LinkError::Denied { .. }) => {
                 return Err(CliError::usage(error.to_string()));
             }
-            Err(error) if !told => output::talk(&format!("{error}; trying again")),
+            Err(error) if !told => log.note(Level::Warn, format!("{error}; trying again")),
             Err(_) => {}
         }
         told = true;

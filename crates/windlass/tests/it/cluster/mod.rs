@@ -9,4 +9,5 @@ mod metrics;
 mod parity;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod streams;
+mod talk;
 mod traces;

@@ -1,0 +1,172 @@
+//! What a worker says of its steps and of its way to the controller.
+//!
+//! Both stand between the worker and what it uses, so that neither the worker nor its executor has to know of lines.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{Exchange, Grant, Refusal, Register, Registered, Reply, Verdict};
+
+use crate::cli::output::{About, Level, Logger, Said};
+use crate::link::{Carried, Link, LinkError};
+use crate::worker::{Attempt, Executor, Orders, Over, Prepared};
+
+/// Leases without a verdict that are kept in mind: more than a worker holds.
+const LEASES_MAX: usize = 4_096;
+
+/// An executor whose attempts are told of.
+#[derive(Debug)]
+pub(super) struct ToldSteps {
+    steps: Arc<dyn Executor>,
+    worker: String,
+    log: Logger,
+    /// What lines say of leases that have no verdict.
+    leases: Mutex<BTreeMap<Fence, About>>,
+}
+
+impl ToldSteps {
+    /// Tells of the steps that a worker has run by an executor.
+    pub(super) fn new(steps: Arc<dyn Executor>, worker: &str, log: Logger) -> Self {
+        Self { steps, worker: worker.to_owned(), log, leases: Mutex::default() }
+    }
+
+    fn keep(&self, about: &About) {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        leases.extend(about.fence.map(|fence| (fence, about.clone())));
+        if leases.len() > LEASES_MAX {
+            leases.pop_first();
+        }
+    }
+
+    fn let_go(&self, fence: Fence) -> About {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        // One of an earlier life is not known here.
+        let (fence, worker) = (Some(fence), Some(self.worker.clone()));
+        let unknown = || About { worker, fence, ..About::default() };
+        fence.and_then(|fence| leases.remove(&fence)).unwrap_or_else(unknown)
+    }
+}
+
+impl Executor for ToldSteps {
+    fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
+        let (log, about) = (self.log, about(&grant, &self.worker));
+        self.keep(&about);
+        if log.says(Level::Debug) {
+            log.say(&line(Level::Debug, about.clone(), "started"));
+        }
+        let attempt = self.steps.start(grant, orders);
+        Box::pin(async move {
+            let outcome = attempt.await;
+            let level = level(&outcome);
+            if log.says(level) {
+                log.say(&line(level, about, &ending(&outcome)));
+            }
+            outcome
+        })
+    }
+
+    fn over(&self) -> Over {
+        self.steps.over()
+    }
+
+    fn joined(&self, worker: WorkerId, incarnation: Incarnation) -> Prepared {
+        self.steps.joined(worker, incarnation)
+    }
+
+    fn judged(&self, verdicts: &[(Fence, Verdict)]) {
+        for (fence, verdict) in verdicts {
+            let about = self.let_go(*fence);
+            if *verdict == Verdict::Stale {
+                let what = "its outcome came too late and does not count";
+                self.log.say(&line(Level::Warn, about, what));
+            }
+        }
+        self.steps.judged(verdicts);
+    }
+}
+
+fn about(grant: &Grant, worker: &str) -> About {
+    About {
+        run: Some(grant.lease.run),
+        // A worker is not told of which pipeline a run is.
+        pipeline: None,
+        step: Some(grant.name.to_string()),
+        attempt: Some((grant.lease.attempt, grant.delivery)),
+        worker: Some(worker.to_owned()),
+        fence: Some(grant.lease.fence),
+    }
+}
+
+fn line(level: Level, about: About, what: &str) -> Said {
+    let of = about.run.zip(about.step.as_deref());
+    let of = of.map(|(run, step)| format!("run {run} {step}, ")).unwrap_or_default();
+    let message = format!("{of}lease {}: {what}", about.fence.unwrap_or_default().0);
+    Said { level, at: None, message, about }
+}
+
+fn ending(outcome: &Outcome) -> String {
+    match outcome.exit_code {
+        Some(code) if code != 0 => format!("{} with exit code {code}", outcome.kind),
+        _ => outcome.kind.to_string(),
+    }
+}
+
+fn level(outcome: &Outcome) -> Level {
+    match outcome.kind {
+        OutcomeKind::Succeeded | OutcomeKind::Released => Level::Debug,
+        OutcomeKind::Failed | OutcomeKind::TimedOut | OutcomeKind::Cancelled => Level::Info,
+        OutcomeKind::Lost => Level::Warn,
+    }
+}
+
+/// A link of which it is told when it breaks, and when it is whole again.
+#[derive(Debug)]
+pub(super) struct ToldLink {
+    link: Arc<dyn Link>,
+    worker: String,
+    log: Logger,
+    is_broken: AtomicBool,
+}
+
+impl ToldLink {
+    /// Tells of the link of a worker.
+    pub(super) fn new(link: Arc<dyn Link>, worker: &str, log: Logger) -> Self {
+        Self { link, worker: worker.to_owned(), log, is_broken: AtomicBool::new(false) }
+    }
+
+    fn tell<T>(&self, answered: &Result<T, LinkError>) {
+        let (level, message) = match answered {
+            Ok(_) if self.is_broken.swap(false, Ordering::Relaxed) => {
+                (Level::Info, "contact with the controller is back".to_owned())
+            }
+            Err(error) if !self.is_broken.swap(true, Ordering::Relaxed) => {
+                (Level::Warn, format!("contact with the controller is lost: {error}; trying again"))
+            }
+            Ok(_) | Err(_) => return,
+        };
+        let about = About { worker: Some(self.worker.clone()), ..About::default() };
+        self.log.say(&Said { level, at: None, message, about });
+    }
+}
+
+impl Link for ToldLink {
+    fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
+        Box::pin(async move {
+            let answered = self.link.register(register).await;
+            self.tell(&answered);
+            answered
+        })
+    }
+
+    fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
+        Box::pin(async move {
+            let answered = self.link.exchange(exchange).await;
+            self.tell(&answered);
+            answered
+        })
+    }
+}
