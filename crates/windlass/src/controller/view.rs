@@ -125,13 +125,16 @@ pub enum Ahead {
 pub struct Views {
     view: RwLock<View>,
     moved: watch::Sender<Position>,
+    /// Who may ask has changed.
+    access: watch::Sender<()>,
 }
 
 impl Views {
     /// The view of an engine that has folded the journal up to a position.
     pub(super) fn new(engine: Engine, position: Position) -> Self {
         let view = View::at(engine, position);
-        Self { view: RwLock::new(view), moved: watch::Sender::new(position) }
+        let (moved, access) = (watch::Sender::new(position), watch::Sender::new(()));
+        Self { view: RwLock::new(view), moved, access }
     }
 
     /// Looks at the view. Keep it short: the leader waits to publish meanwhile.
@@ -149,6 +152,11 @@ impl Views {
         Follower { views: Arc::clone(self), moved: self.moved.subscribe(), position: from }
     }
 
+    /// Tells whenever who may ask is not the same any more.
+    pub fn access(&self) -> watch::Receiver<()> {
+        self.access.subscribe()
+    }
+
     /// Takes in events that have become durable, unless they are there already.
     pub(super) fn publish(&self, published: Published) -> Result<(), ApplyError> {
         let position = published.position;
@@ -157,8 +165,12 @@ impl Views {
             return Ok(());
         }
         assert_eq!(published.after(), view.position, "events are published in order");
+        let access = published.events.iter().any(|(_, event)| event.changes_access());
         view.fold(published)?;
         drop(view);
+        if access {
+            self.access.send_replace(());
+        }
         self.moved.send_replace(position);
         Ok(())
     }
@@ -168,6 +180,7 @@ impl Views {
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
         *view = View::at(engine, position);
         drop(view);
+        self.access.send_replace(());
         self.moved.send_replace(position);
     }
 

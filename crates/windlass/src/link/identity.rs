@@ -3,12 +3,13 @@
 use std::fmt;
 
 use rustix::rand::{GetRandomFlags, getrandom};
+use windlass_core::access::Digest;
 use windlass_core::id::WorkerId;
 
 const BYTES: usize = 32;
 
 /// A worker's secret. It never leaves the worker but to prove, with each message, that the worker is who it says: its
-/// number is a hash of it, so that the leader needs to remember nothing, and nobody can choose the number of another.
+/// number is a hash of it, so that nobody can choose the number of another. The leader keeps a digest of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WorkerSecret([u8; BYTES]);
 
@@ -20,12 +21,7 @@ pub struct BadSecret;
 impl WorkerSecret {
     /// A new one, by chance.
     pub fn generate() -> std::io::Result<Self> {
-        let mut bytes = [0; BYTES];
-        let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
-        if filled < BYTES {
-            return Err(std::io::Error::other("the system gave too few random bytes"));
-        }
-        Ok(Self(bytes))
+        random().map(Self)
     }
 
     /// Reads what [`to_hex`](Self::to_hex) wrote.
@@ -54,6 +50,21 @@ impl WorkerSecret {
         let number = u64::from_le_bytes(hash[..8].try_into().expect("a hash has 32 bytes"));
         WorkerId(number | 1 << 32)
     }
+
+    /// What a leader keeps of it.
+    pub fn digest(&self) -> Digest {
+        Digest::new(blake3::derive_key("windlass worker credential", &self.0))
+    }
+}
+
+/// Chance that nobody can guess.
+pub(super) fn random() -> std::io::Result<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
+    if filled < BYTES {
+        return Err(std::io::Error::other("the system gave too few random bytes"));
+    }
+    Ok(bytes)
 }
 
 impl fmt::Debug for WorkerSecret {

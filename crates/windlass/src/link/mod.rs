@@ -8,8 +8,10 @@
 pub mod http;
 mod identity;
 mod seam;
+mod token;
 mod will;
 
 pub use identity::{BadSecret, WorkerSecret};
 pub use seam::{Carried, Link, LinkError};
+pub use token::TokenSecret;
 pub use will::Will;

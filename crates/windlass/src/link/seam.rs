@@ -28,6 +28,9 @@ pub enum LinkError {
         /// Why.
         reason: String,
     },
+    /// The leader has ended this worker's credential.
+    #[error("{0}")]
+    Revoked(String),
 }
 
 /// An answer that may take its time.

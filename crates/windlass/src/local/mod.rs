@@ -10,6 +10,7 @@
 
 mod clock;
 mod cluster;
+mod peek;
 mod records;
 #[cfg(all(unix, feature = "http"))]
 mod socket;
@@ -19,6 +20,7 @@ mod tee;
 
 pub use clock::system_now;
 pub use cluster::{cluster_id, is_of_cluster};
+pub use peek::peek;
 pub use records::Records;
 #[cfg(all(unix, feature = "http"))]
 pub use socket::{Socket, SocketError, cancel, is_led};

@@ -102,7 +102,7 @@ impl Socket {
         let listener = UnixListener::bind(&file)?;
         // Who may write to the socket may end the run: only its owner.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { server: Server::new(listener, router(Arc::new(api))), file })
+        Ok(Self { server: Server::new(listener, router(Arc::new(api.for_owner()))), file })
     }
 
     /// Answers until it is told to end.

@@ -263,6 +263,10 @@ impl<'a> Shift<'a> {
     fn replied(&mut self, replied: Option<Result<Reply, LinkError>>) {
         let error = match replied {
             Some(Ok(reply)) => return self.heard(reply),
+            Some(Err(LinkError::Revoked(_))) => {
+                let actions = self.session.on_dismissal(Refusal::Revoked);
+                return self.act(actions);
+            }
             Some(Err(error)) => error.to_string(),
             None => "its exchange failed".to_owned(),
         };

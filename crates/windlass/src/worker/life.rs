@@ -152,6 +152,7 @@ impl Worker {
                     return Ok(Some(told));
                 }
                 Ok(Err(refusal)) => return Err(WorkerError::Refused(refusal)),
+                Err(LinkError::Revoked(_)) => return Err(WorkerError::Refused(Refusal::Revoked)),
                 Err(error @ LinkError::Denied { .. }) => return Err(WorkerError::Denied(error)),
                 Err(error) => last = error.to_string(),
             }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             store,
             ttl: args.lease_ttl,
             runs: Runs::PinnedOnly,
-            token: None,
+            token_file: None,
             slots: each,
             labels: with_labels(&[]),
             root: context.folder.clone(),

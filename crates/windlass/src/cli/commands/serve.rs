@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Send spans of all runs to a collector of OpenTelemetry, at its address for OTLP over HTTP
     #[arg(long, value_name = "URL", value_parser = otlp::named)]
     otlp: Option<Collector>,
-    /// A file with the token that everybody has to show
+    /// A file with a token that opens everything, beside those that `windlass token create` makes
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Steps at a time here; as many as there are cores if not said
@@ -127,7 +127,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         Some(store) => store_folder(store)?,
         None => context.folder.join(STORE),
     };
-    let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
     serving::serve(&Serve {
         listen: args.listen,
         advertise: args.advertise.clone(),
@@ -136,7 +135,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         store,
         ttl: args.lease_ttl,
         runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },
-        token,
+        token_file: args.token_file.clone(),
         slots: args.jobs.unwrap_or_else(cores),
         labels: with_labels(&args.label),
         root: context.folder.clone(),

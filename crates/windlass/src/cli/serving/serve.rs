@@ -14,13 +14,14 @@ use windlass_core::time::Span;
 use super::chronicle::Chronicle;
 use super::ends::Ends;
 use super::post::{guard, place};
+use super::token::{self, Rereading};
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
-use crate::controller::api::{About, Api, Hosts, Server, Token, metrics_router, router};
+use crate::controller::api::{About, Api, FileTokens, Hosts, Server, metrics_router, router};
 use crate::controller::traces::{Collector, Traces};
 use crate::link::http::Place;
-use crate::local::{Crew, Office, Socket, Station, Stores, cluster_id};
+use crate::local::{Crew, Office, Socket, Station, StationError, Stores, cluster_id, peek};
 use crate::logs::Announced;
 use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::worker::State;
@@ -46,8 +47,8 @@ pub(crate) struct Serve {
     pub(crate) ttl: Span,
     /// What it runs itself.
     pub(crate) runs: Runs,
-    /// What everybody has to show.
-    pub(crate) token: Option<String>,
+    /// The file of tokens that are in no store.
+    pub(crate) token_file: Option<PathBuf>,
     /// Steps at a time.
     pub(crate) slots: u32,
     /// What it advertises.
@@ -128,7 +129,9 @@ pub(super) struct Controller {
 impl Controller {
     /// Leads the store and answers.
     pub(super) async fn start(order: &Serve) -> Result<Self, CliError> {
-        refuse_open_doors(order)?;
+        refuse_open_doors(order).await?;
+        let tokens = order.token_file.as_deref().map(token::read_all).transpose()?;
+        let tokens = FileTokens::new(&tokens.unwrap_or_default());
         let listener = listen(order.listen).await?;
         let address = listener.local_addr().map_err(|error| taken(order.listen, &error))?;
         let advertise = match &order.advertise {
@@ -148,16 +151,18 @@ impl Controller {
         })?;
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let about = About { cluster: cluster.clone(), advertise: advertise.clone() };
-        let token = order.token.as_deref().map(Token::new).transpose().map_err(CliError::usage)?;
         let (servers, ends) = ShutdownSender::new();
         let (ending, ends_soon) = ShutdownSender::new();
         let api = station.api(&stores, &logs, about.clone());
-        let api = api.with_token(token).known_as(hosts(order, address)).until(ends_soon);
+        let api = api.with_tokens(tokens.clone()).known_as(hosts(order, address)).until(ends_soon);
         let api = api.at_rate(Rate { each_second: order.rate, at_once: 2 * order.rate });
         let server = Server::new(listener, router(Arc::new(api)));
         let told = station.api(&stores, &logs, about.clone());
         let mut tasks = observers(order, (&station, &stores), told, &ends).await?;
         tasks.push(tokio::spawn(server.run(ends.clone())));
+        if let Some(file) = order.token_file.clone() {
+            tasks.push(tokio::spawn(Rereading { file, tokens, log: order.log }.run(ends.clone())));
+        }
         // For commands that are given in its folder. Others find it by its address.
         if let Ok(socket) = Socket::bind(&order.store, station.api(&stores, &logs, about)) {
             tasks.push(tokio::spawn(socket.run(ends)));
@@ -177,7 +182,7 @@ impl Controller {
             Runs::Anything => format!("{} steps at a time run here too", order.slots),
             Runs::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
         };
-        let token = order.token.as_ref().map_or("", |_| " --token-file FILE");
+        let token = if asks(order, &self.station) { " --token-file FILE" } else { "" };
         order.log.greet(&format!(
             "windlass {} leads cluster {} on http://{}\n\
              runs are kept in {}; {what}\n\
@@ -259,9 +264,19 @@ fn hosts(order: &Serve, address: SocketAddr) -> Hosts {
     }
 }
 
-/// Whoever reaches a controller can run anything on its workers.
-fn refuse_open_doors(order: &Serve) -> Result<(), CliError> {
-    if order.listen.ip().is_loopback() || order.token.is_some() {
+/// Whether who comes has to show a token.
+fn asks(order: &Serve, station: &Station) -> bool {
+    let in_store = || station.handle().views().look(|view| view.engine.keys().asks());
+    order.token_file.is_some() || in_store()
+}
+
+/// Whoever reaches a controller that asks for nothing can run anything on its workers.
+async fn refuse_open_doors(order: &Serve) -> Result<(), CliError> {
+    if order.listen.ip().is_loopback() || order.token_file.is_some() {
+        return Ok(());
+    }
+    let has_tokens = peek(&order.store, |engine| engine.keys().asks()).await;
+    if has_tokens.map_err(StationError::from)? == Some(true) {
         return Ok(());
     }
     let what = format!("{} can be reached from elsewhere, and there is no token", order.listen);

@@ -185,7 +185,7 @@ async fn find(link: &HttpLink, log: Logger) -> Result<Cluster, CliError> {
     loop {
         match link.cluster().await {
             Ok(cluster) => return Ok(cluster),
-            Err(error @ LinkError::Denied { .. }) => {
+            Err(error @ (LinkError::Denied { .. } | LinkError::Revoked(_))) => {
                 return Err(CliError::usage(error.to_string()));
             }
             Err(error) if !told => log.note(Level::Warn, format!("{error}; trying again")),

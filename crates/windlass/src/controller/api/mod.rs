@@ -13,6 +13,7 @@
 //! | `sessions` | our own workers: join, exchange, ended, logs |
 //! | `foreign` | workers of any make |
 //! | `cluster`, `metrics` | which cluster this is, and whether it is well, in numbers too |
+//! | `tokens`, `forced` | who may ask and who did; what an operator does against somebody's will |
 //! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
 //! | `routes`, `router` | which path leads where, and what it needs |
@@ -24,6 +25,7 @@ mod access;
 mod cluster;
 mod doors;
 mod events;
+mod forced;
 mod foreign;
 mod hosts;
 mod input;
@@ -35,12 +37,14 @@ mod router;
 mod routes;
 mod runs;
 mod sessions;
+mod tokens;
 mod workers;
 mod writers;
 
-pub use access::Token;
+pub use access::{FileTokens, file_tokens};
 pub use doors::{Accept, Bounds, Caller, Peer, Server};
 pub use hosts::Hosts;
 pub use metrics::metrics_router;
 pub use refused::Refused;
 pub use router::{About, Api, Kept, router};
+pub use routes::{Described, Needs, described};

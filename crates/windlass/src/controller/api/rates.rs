@@ -9,13 +9,15 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use windlass_core::access::Principal;
+use windlass_core::id::TokenId;
 use windlass_core::rate::{Buckets, Rate};
 use windlass_core::time::Time;
 
-use super::access::Gate;
+use super::access::{By, Gate};
 use super::doors::Peer;
 use super::refused::Refused;
 use super::router::Api;
@@ -33,7 +35,8 @@ pub(super) struct Rates(Mutex<Buckets<Who>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Who {
-    Token([u8; 32]),
+    Token(TokenId),
+    TokenFile,
     Address(IpAddr),
 }
 
@@ -60,11 +63,11 @@ pub(super) async fn count(
     if let Some(address) = address(&request)
         && gate.needs != Needs::Secret
     {
-        let token = request.headers().get(header::AUTHORIZATION);
-        let token = token.filter(|_| gate.api.token.is_some() && gate.needs != Needs::Nothing);
-        let who = token.map_or(Who::Address(address), |token| {
-            Who::Token(*blake3::hash(token.as_bytes()).as_bytes())
-        });
+        let who = match request.extensions().get() {
+            Some(By(Principal::Token { id, .. })) => Who::Token(*id),
+            Some(By(Principal::TokenFile)) => Who::TokenFile,
+            Some(By(Principal::Local | Principal::Worker { .. })) | None => Who::Address(address),
+        };
         gate.api.rates.take(who, gate.api.now())?;
     }
     Ok(next.run(request).await)

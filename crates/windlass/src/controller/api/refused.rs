@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use windlass_core::access::Scope;
 use windlass_core::engine::Denial;
 use windlass_core::id::{RunId, WorkerId};
 use windlass_core::session::Refusal;
@@ -80,6 +81,21 @@ impl Refused {
     pub(super) fn wrong_token() -> Self {
         let detail = "the token is not this cluster's";
         Self::new(StatusCode::UNAUTHORIZED, "wrong_token", detail.to_owned())
+    }
+
+    pub(super) fn expired_token(name: &str) -> Self {
+        let detail = format!("the token `{name}` has expired: ask for another one");
+        Self::new(StatusCode::UNAUTHORIZED, "expired_token", detail)
+    }
+
+    pub(super) fn revoked_token(name: &str) -> Self {
+        let detail = format!("the token `{name}` was revoked: ask for another one");
+        Self::new(StatusCode::UNAUTHORIZED, "revoked_token", detail)
+    }
+
+    pub(super) fn wrong_scope(needed: Scope) -> Self {
+        let detail = format!("this needs a token with the scope `{needed}`");
+        Self::new(StatusCode::FORBIDDEN, "wrong_scope", detail)
     }
 
     pub(super) fn revoked_worker(worker: WorkerId) -> Self {

@@ -10,7 +10,7 @@ use windlass_core::access::Scope;
 use windlass_core::rate::Rate;
 use windlass_core::time::Time;
 
-use super::access::{self, Gate, Token};
+use super::access::{self, FileTokens, Gate};
 use super::events::Streams;
 use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
@@ -37,8 +37,10 @@ pub struct Api {
     pub(super) kept: Kept,
     pub(super) about: About,
     pub(super) clock: fn() -> Time,
-    /// What everybody has to show, if anything.
-    pub(super) token: Option<Token>,
+    /// Tokens that are in no store.
+    pub(super) tokens: FileTokens,
+    /// Whether only the user of this machine gets here, who need not show anything.
+    pub(super) is_owners: bool,
     /// What it is known by; by anything, where only this machine's user gets in.
     pub(super) hosts: Option<Hosts>,
     /// How much may still be asked by whom.
@@ -84,7 +86,8 @@ impl Api {
             kept,
             about,
             clock,
-            token: None,
+            tokens: FileTokens::new(&[]),
+            is_owners: false,
             hosts: None,
             rates: Rates::new(rates::USUAL),
             ending: None,
@@ -94,10 +97,22 @@ impl Api {
         }
     }
 
-    /// The same, for those who show a token.
+    /// The same, also for those who show one of these tokens. Without any, and without one in the store, it asks for
+    /// nothing.
     #[must_use]
-    pub fn with_token(self, token: Option<Token>) -> Self {
-        Self { token, ..self }
+    pub fn with_tokens(self, tokens: FileTokens) -> Self {
+        Self { tokens, ..self }
+    }
+
+    /// The same, behind a door that only the user of this machine can open.
+    #[must_use]
+    pub fn for_owner(self) -> Self {
+        Self { is_owners: true, ..self }
+    }
+
+    /// Whether who comes has to show something.
+    pub(super) fn asks(&self) -> bool {
+        !self.tokens.is_empty() || self.handle.views().look(|view| view.engine.keys().asks())
     }
 
     /// The same, for requests that call it by one of its names.
@@ -126,7 +141,7 @@ impl Api {
 /// The routes of an API.
 pub fn router(api: Arc<Api>) -> Router {
     let mut router = Router::new();
-    for Route { path, needs, handler } in routes() {
+    for Route { path, needs, handler, .. } in routes() {
         let gate = Gate { api: Arc::clone(&api), needs };
         let counted = handler.layer(from_fn_with_state(gate.clone(), rates::count));
         router = router.route(path, counted.layer(from_fn_with_state(gate, access::check)));

@@ -11,7 +11,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::Scope;
 
 use super::router::Api;
-use super::{cluster, events, foreign, metrics, runs, sessions, workers};
+use super::{cluster, events, forced, foreign, metrics, runs, sessions, tokens, workers};
 
 /// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
 const PIPELINE_MAX: usize = 9 << 20;
@@ -21,6 +21,7 @@ const PIPELINE_MAX: usize = 9 << 20;
 pub(super) struct Route {
     /// With parameters in braces.
     pub(super) path: &'static str,
+    pub(super) method: MethodFilter,
     pub(super) needs: Needs,
     pub(super) handler: MethodRouter<Arc<Api>>,
 }
@@ -32,9 +33,29 @@ impl Route {
     }
 }
 
+/// A route as others see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// `GET` or `POST`.
+    pub method: &'static str,
+    /// With parameters in braces.
+    pub path: &'static str,
+    /// What who asks has to show.
+    pub needs: Needs,
+}
+
+/// Every route, for whoever describes or tests them.
+pub fn described() -> Vec<Described> {
+    let described = |Route { method, path, needs, .. }: Route| {
+        let method = if method == MethodFilter::GET { "GET" } else { "POST" };
+        Described { method, path, needs }
+    };
+    routes().into_iter().map(described).collect()
+}
+
 /// What who asks has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Needs {
+pub enum Needs {
     /// Nothing.
     Nothing,
     /// A token that has this scope.
@@ -48,7 +69,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         open("/healthz", cluster::health),
         open("/readyz", cluster::ready),
-        read("/cluster", cluster::show),
+        open("/cluster", cluster::show),
         read("/metrics", metrics::show),
         read("/runs", runs::list),
         submit("/runs", runs::submit).with_body(PIPELINE_MAX),
@@ -65,8 +86,14 @@ pub(super) fn routes() -> Vec<Route> {
         read("/events", events::all),
         read("/workers", workers::list),
         admin("/workers/{id}/drain", workers::drain),
+        admin("/workers/{id}/revoke", forced::revoke),
         read("/locks", workers::locks),
+        admin("/locks/{name}/release", forced::release),
         read("/queue", workers::queue),
+        inspect("/tokens", tokens::list),
+        admin("/tokens", tokens::create),
+        admin("/tokens/{id}/revoke", tokens::revoke),
+        inspect("/audit", tokens::audit),
         join("/workers/register", foreign::register),
         worker("/workers/{id}/heartbeat", foreign::heartbeat),
         worker("/workers/{id}/claim", foreign::claim),
@@ -95,6 +122,11 @@ fn admin<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) ->
     route(MethodFilter::POST, path, Needs::Scope(Scope::Admin), handler)
 }
 
+/// What is not for everybody who may look.
+fn inspect<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
+    route(MethodFilter::GET, path, Needs::Scope(Scope::Admin), handler)
+}
+
 /// A worker's first word.
 fn join<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
     route(MethodFilter::POST, path, Needs::Scope(Scope::Worker), handler)
@@ -111,5 +143,5 @@ fn route<H: Handler<T, Arc<Api>>, T: 'static>(
     needs: Needs,
     handler: H,
 ) -> Route {
-    Route { path, needs, handler: on(method, handler) }
+    Route { path, method, needs, handler: on(method, handler) }
 }

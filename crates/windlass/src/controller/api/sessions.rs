@@ -9,6 +9,7 @@ use windlass_core::engine::{Answer, Request};
 use windlass_core::id::WorkerId;
 use windlass_core::session::{Exchange, Home, Refusal, Register, Registered, Reply};
 
+use super::access::By;
 use super::input::{Body, Json, Path};
 use super::refused::Refused;
 use super::router::Api;
@@ -26,14 +27,17 @@ pub(super) async fn join(
     State(api): State<Arc<Api>>,
     Path(id): Path<u64>,
     headers: HeaderMap,
+    By(by): By,
     Json(register): Json<Register>,
 ) -> Result<Answered<Result<Registered, Refusal>>, Refused> {
-    own(access::worker(&headers, id)?, register.worker)?;
+    let secret = access::worker(&headers, id)?;
+    own(secret.worker_id(), register.worker)?;
     names::check("the name of a worker", &register.name)?;
     names::check_labels(register.labels.iter())?;
     // Who shares the leader's fate is in its process and does not come this way.
     let register = Register { home: Home::Apart, ..register };
-    match api.handle.ask(Request::Register(register)).await? {
+    let join = Request::Join { register, digest: secret.digest() };
+    match api.handle.ask(join.by(by)).await? {
         Answer::Registered(told) => Ok(Answered(Ok(told))),
         Answer::Refused(refusal) => Ok(Answered(Err(refusal))),
         other => unreachable!("a registration is accepted or refused, not {other:?}"),
@@ -47,7 +51,7 @@ pub(super) async fn exchange(
     headers: HeaderMap,
     Json(exchange): Json<Exchange>,
 ) -> Result<Answered<Reply>, Refused> {
-    own(access::worker(&headers, id)?, exchange.worker)?;
+    own(access::worker(&headers, id)?.worker_id(), exchange.worker)?;
     Ok(Answered(api.handle.exchange(exchange).await?))
 }
 
@@ -58,7 +62,7 @@ pub(super) async fn ended(
     headers: HeaderMap,
     Json(report): Json<EndedReport>,
 ) -> Result<(), Refused> {
-    let worker = access::worker(&headers, id)?;
+    let worker = access::worker(&headers, id)?.worker_id();
     let EndedReport { incarnation, started } = report;
     let ended = Request::GuardEnded { worker, incarnation, started };
     match api.handle.ask(ended).await? {
@@ -75,7 +79,7 @@ pub(super) async fn logs(
     headers: HeaderMap,
     Body(body): Body,
 ) -> Result<Answered<LogsTaken>, Refused> {
-    let worker = access::worker(&headers, id)?;
+    let worker = access::worker(&headers, id)?.worker_id();
     let pieces: Vec<LogChunk> = postcard::from_bytes(&body)
         .map_err(|error| Refused::bad(format!("the body is no output: {error}")))?;
     let mut sizes = Vec::with_capacity(pieces.len());

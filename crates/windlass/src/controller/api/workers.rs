@@ -13,6 +13,7 @@ use windlass_core::engine::{
 };
 use windlass_core::id::WorkerId;
 
+use super::access::By;
 use super::input::Path;
 use super::refused::Refused;
 use super::router::Api;
@@ -23,8 +24,16 @@ const SILENT_WITHIN: Duration = Duration::from_secs(1);
 /// Every worker that is known.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
     let silent = silent(&api).await;
-    let shown = |worker: WorkerReport<'_>| worker_json(&worker, &silent);
-    Answered(api.handle.views().look(|view| view.engine.workers().map(shown).collect()))
+    Answered(api.handle.views().look(|view| {
+        let shown = |worker: WorkerReport<'_>| {
+            let mut shown = worker_json(&worker, &silent);
+            let enrolment = view.engine.keys().worker(worker.id);
+            shown["enrolled_by"] = enrolment.map(|it| it.by.to_json()).into();
+            shown["revoked"] = enrolment.is_some_and(|it| it.revoked.is_some()).into();
+            shown
+        };
+        view.engine.workers().map(shown).collect()
+    }))
 }
 
 /// Workers that were not heard just now. A leader that cannot say is not waited for: while nothing becomes durable, who
@@ -93,12 +102,13 @@ fn class_json(class: &ClassReport) -> Value {
 pub(super) async fn drain(
     State(api): State<Arc<Api>>,
     Path(text): Path<String>,
+    By(by): By,
 ) -> Result<Answered<Value>, Refused> {
     let (worker, status) = find(&api, &text)?;
     if status == WorkerStatus::Ended {
         return Err(Refused::conflict("refused", format!("worker `{text}` has ended")));
     }
-    match api.handle.ask(Request::Drain { worker }).await? {
+    match api.handle.ask(Request::Drain { worker }.by(by)).await? {
         Answer::Done => Ok(Answered(json!({ "id": worker.0.to_string() }))),
         Answer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a worker is drained or not, not {other:?}"),
@@ -106,7 +116,7 @@ pub(super) async fn drain(
 }
 
 /// The worker that somebody means: a name, or a number. Of several of one name the live one is meant.
-fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), Refused> {
+pub(super) fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), Refused> {
     let found = api.handle.views().look(|view| {
         let named = view.engine.workers().filter(|worker| worker.name == text);
         let newest = named.max_by_key(|worker| (is_live(worker.status), worker.since));

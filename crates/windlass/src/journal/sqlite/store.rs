@@ -45,6 +45,11 @@ impl SqliteJournal {
         Ok(Self { place, reader, writer: Some(writer), warnings })
     }
 
+    /// Whether there is a journal in a folder.
+    pub fn exists(folder: impl AsRef<Path>) -> bool {
+        folder.as_ref().join(FILE).exists()
+    }
+
     /// Opens the journal in a folder for reading, in any process, while another one writes. It can neither lead nor
     /// append.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, StoreError> {

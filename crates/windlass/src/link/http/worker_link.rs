@@ -89,6 +89,9 @@ impl HttpLink {
                 self.turn_to(place, leader.filter(|leader| may_follow(&self.given, leader)));
                 LinkError::NotLeader(place.to_string())
             }
+            CallError::Refused(problem) if problem.code == "revoked_worker" => {
+                LinkError::Revoked(problem.detail)
+            }
             CallError::Refused(problem) if problem.status < 500 && problem.status != 429 => {
                 LinkError::Denied { place: place.to_string(), reason: problem.detail }
             }

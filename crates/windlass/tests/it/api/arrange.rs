@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use windlass::controller::api::{About, Bounds, Hosts, Server, Token, router};
+use windlass::controller::api::{About, Bounds, FileTokens, Hosts, Server, router};
 use windlass::core::rate::Rate;
 use windlass::core::time::Span;
 use windlass::local::{Office, Station, Stores};
@@ -31,6 +31,8 @@ pub(super) struct Controller {
     servers: ShutdownSender,
     serving: JoinHandle<()>,
     token: Option<&'static str>,
+    /// Those of its file.
+    pub(super) tokens: FileTokens,
 }
 
 /// How a controller is set up.
@@ -69,8 +71,8 @@ impl Controller {
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let about = About { cluster: "test".to_owned(), advertise: String::new() };
-        let shown = token.map(|token| Token::new(token).expect("it is long enough"));
-        let mut api = station.api(&stores, &logs, about).with_token(shown);
+        let tokens = FileTokens::new(&token.map(str::to_owned).into_iter().collect::<Vec<_>>());
+        let mut api = station.api(&stores, &logs, about).with_tokens(tokens.clone());
         if let Some(hosts) = hosts {
             api = api.known_as(hosts);
         }
@@ -82,7 +84,7 @@ impl Controller {
         let (servers, ends) = ShutdownSender::new();
         let server = Server::new(listener, router(Arc::new(api))).within(bounds);
         let serving = tokio::spawn(server.run(ends));
-        Self { station, logs, address, servers, serving, token }
+        Self { station, logs, address, servers, serving, token, tokens }
     }
 
     pub(super) async fn shut_down(self) {
@@ -170,7 +172,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    fn read(bytes: &[u8]) -> Self {
+    pub(super) fn read(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
         let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);

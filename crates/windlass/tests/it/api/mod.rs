@@ -1,5 +1,6 @@
 //! The controller's API over real connections: what `docs/api.md` says, and what hostile clients try.
 
+mod access;
 mod arrange;
 mod crew;
 pub(crate) mod ears;
@@ -8,6 +9,7 @@ mod foreign;
 mod hostile;
 mod hosts;
 mod limits;
+mod matrix;
 mod metrics;
 mod reading;
 mod runs;

@@ -135,7 +135,8 @@ async fn events_are_waited_for_and_end_with_the_run() {
         (events[0]["type"].as_str(), events[0]["run"].as_str()),
         (Some("run_submitted"), Some(&id[..]))
     );
-    let after = events[0]["pos"].as_u64().expect("a position");
+    assert_eq!(events[1]["data"]["act"], "submit", "and whose word it was");
+    let after = events[1]["pos"].as_u64().expect("a position");
     let wait = format!("/runs/{id}/events?after={after}&wait_ms=30000");
     let began = Instant::now();
     let (waited, cancelled) = tokio::join!(controller.get(&wait), async {

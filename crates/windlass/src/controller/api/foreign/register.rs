@@ -15,6 +15,7 @@ use windlass_core::session::{Home, Register};
 
 use super::proxy::refused;
 use super::steps::to_its_end;
+use crate::controller::api::access::By;
 use crate::controller::api::input::{self, Body, Json, Path};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
@@ -37,12 +38,13 @@ pub(in crate::controller::api) struct Joining {
 pub(in crate::controller::api) async fn register(
     State(api): State<Arc<Api>>,
     headers: HeaderMap,
+    By(by): By,
     Json(joining): Json<Joining>,
 ) -> Result<Answered<Value>, Refused> {
     names::check("the name of a worker", &joining.hostname)?;
     names::check_labels(joining.capabilities.iter().map(String::as_str))?;
     let secret = if headers.contains_key(WORKER_HEADER) {
-        access::shown(&headers)?
+        access::secret(&headers)?
     } else {
         WorkerSecret::generate().map_err(|error| {
             let detail = format!("there is no chance to make a secret from: {error}");
@@ -59,7 +61,8 @@ pub(in crate::controller::api) async fn register(
         home: Home::Apart,
         spooled: Vec::new(),
     };
-    match api.handle.ask(Request::Register(register)).await? {
+    let join = Request::Join { register, digest: secret.digest() };
+    match api.handle.ask(join.by(by)).await? {
         Answer::Registered(told) => Ok(Answered(json!({
             "worker_id": worker.0.to_string(),
             "secret": secret.to_hex(),
@@ -98,7 +101,7 @@ pub(in crate::controller::api) async fn heartbeat(
     headers: HeaderMap,
     Body(body): Body,
 ) -> Result<Answered<Value>, Refused> {
-    let worker = access::worker(&headers, id)?;
+    let worker = access::worker(&headers, id)?.worker_id();
     let beat: Beat = if body.is_empty() { Beat::default() } else { input::json(&body)? };
     to_its_end(async move {
         let proxy = api.proxies.of(&api, worker)?;
@@ -121,7 +124,7 @@ pub(in crate::controller::api) async fn claim(
     headers: HeaderMap,
     Body(body): Body,
 ) -> Result<Response, Refused> {
-    let worker = access::worker(&headers, id)?;
+    let worker = access::worker(&headers, id)?.worker_id();
     let claim: Claim = if body.is_empty() { Claim::default() } else { input::json(&body)? };
     if let Some(request) = &claim.request_id {
         names::check("a request_id", request)?;

@@ -12,6 +12,7 @@ use windlass_core::summary::Part;
 
 use super::lookup;
 use super::submit::{self, Planned};
+use crate::controller::api::access::By;
 use crate::controller::api::input::{self, Body, Path};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
@@ -31,6 +32,7 @@ pub(in crate::controller::api) async fn rerun(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
     headers: HeaderMap,
+    By(by): By,
     Body(body): Body,
 ) -> Result<Response, Refused> {
     let asked: Asked = if body.is_empty() { Asked::default() } else { input::json(&body)? };
@@ -57,5 +59,5 @@ pub(in crate::controller::api) async fn rerun(
     let planned = Planned { plan: again.plan, options, reused: again.reused };
     // A key stands for what is asked of this run.
     let said = [format!("rerun {run}\n").as_bytes(), &body].concat();
-    submit::begin(&api, key, &said, planned).await
+    submit::begin((&api, by), key, &said, planned).await
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use windlass_core::engine::{Answer, CancelLevel, Denial, Request};
 
 use super::lookup;
+use crate::controller::api::access::By;
 use crate::controller::api::input::{self, Body, Path, Query};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
@@ -57,6 +58,7 @@ enum Level {
 pub(in crate::controller::api) async fn cancel(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
+    By(by): By,
     Body(body): Body,
 ) -> Result<Answered<Value>, Refused> {
     let asked = if body.is_empty() { Cancel::default() } else { input::json(&body)? };
@@ -65,7 +67,7 @@ pub(in crate::controller::api) async fn cancel(
         Level::Stop => CancelLevel::Stop,
         Level::Kill => CancelLevel::Kill,
     };
-    match api.handle.ask(Request::Cancel { run, level }).await? {
+    match api.handle.ask(Request::Cancel { run, level }.by(by)).await? {
         Answer::Done => Ok(Answered(json!({ "id": run.to_string() }))),
         // It was found, so it was there and has left: it is over.
         Answer::Denied(Denial::NoSuchRun(run)) => Err(Denial::RunEnded(run).into()),

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
+use windlass_core::access::Principal;
 use windlass_core::engine::{Answer, Request, Reused, RunOptions, Submit, Unplaceable, Warning};
 use windlass_core::expand::{Expanded, Inputs, Selection, expand};
 use windlass_core::id::RunId;
@@ -20,6 +21,7 @@ use windlass_core::time::Span;
 
 use crate::archive::{Claim, Claimed};
 use crate::chance::new_run;
+use crate::controller::api::access::By;
 use crate::controller::api::input::{self, Body};
 use crate::controller::api::names;
 use crate::controller::api::refused::Refused;
@@ -64,6 +66,7 @@ pub(super) struct Planned {
 pub(in crate::controller::api) async fn submit(
     State(api): State<Arc<Api>>,
     headers: HeaderMap,
+    By(by): By,
     Body(body): Body,
 ) -> Result<Response, Refused> {
     let key = key(&headers)?;
@@ -71,12 +74,12 @@ pub(in crate::controller::api) async fn submit(
     let bytes = body.clone();
     let planned = spawn_blocking(move || plan(&bytes)).await;
     let planned = planned.map_err(|_| Refused::bad("this pipeline made windlass stumble"))??;
-    begin(&api, key, &body, planned).await
+    begin((&api, by), key, &body, planned).await
 }
 
 /// Makes a run, or finds the one that was made of the same words under the same key.
 pub(super) async fn begin(
-    api: &Api,
+    (api, by): (&Api, Principal),
     key: Option<String>,
     said: &[u8],
     planned: Planned,
@@ -91,7 +94,7 @@ pub(super) async fn begin(
     }
     let Planned { plan, options, reused } = planned;
     let submit = Submit { run, plan, options, reused };
-    match api.handle.ask(Request::Submit(submit)).await? {
+    match api.handle.ask(Request::Submit(submit).by(by)).await? {
         Answer::Submitted { warnings } => Ok(taken(run, &warnings, known)),
         Answer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a submission is taken or denied, not {other:?}"),

@@ -1,0 +1,109 @@
+//! Who was let in, by what, and whether that still opens.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+use windlass_core::access::{Digest, Principal, Standing};
+use windlass_core::id::{TokenId, WorkerId};
+use windlass_core::time::Time;
+
+use crate::controller::api::refused::Refused;
+use crate::controller::api::router::Api;
+
+/// The longest that a pass is not looked at: clocks are set, and a time that is far off may come sooner.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
+
+/// What somebody was let in by.
+#[derive(Clone, Debug)]
+pub(super) struct Pass {
+    pub(super) by: Principal,
+    pub(super) key: Key,
+}
+
+/// What opens.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Key {
+    /// The socket: only its owner gets there.
+    Owner,
+    /// Nothing was asked for.
+    Open,
+    /// A token of the controller's file.
+    File(Digest),
+    /// A token, and when it ends by itself.
+    Token(TokenId, Option<Time>),
+    /// A worker's secret.
+    Worker(WorkerId),
+}
+
+impl Pass {
+    /// Why it opens nothing any more, if that is so.
+    pub(super) fn refusal(&self, api: &Api) -> Option<Refused> {
+        match self.key {
+            Key::Owner => None,
+            Key::Open => api.asks().then(Refused::no_token),
+            Key::File(digest) => (!api.tokens.have(digest)).then(Refused::wrong_token),
+            Key::Token(id, _) => api.handle.views().look(|view| {
+                let Some(record) = view.engine.keys().token(id) else {
+                    return Some(Refused::wrong_token());
+                };
+                match record.standing(api.now()) {
+                    Standing::Valid => None,
+                    Standing::Revoked => Some(Refused::revoked_token(&record.token.name)),
+                    Standing::Expired => Some(Refused::expired_token(&record.token.name)),
+                }
+            }),
+            Key::Worker(id) => {
+                let revoked = api.handle.views().look(|view| view.engine.keys().is_revoked(id));
+                revoked.then(|| Refused::revoked_worker(id))
+            }
+        }
+    }
+
+    /// How long it lasts at most before it has to be looked at again.
+    fn lasts(&self, now: Time) -> Option<Duration> {
+        let Key::Token(_, Some(expires)) = self.key else { return None };
+        let left = Duration::from_millis(expires.since(now).as_millis());
+        Some(left.min(LOOK_EVERY))
+    }
+}
+
+/// Hears that something may have ended.
+#[derive(Debug)]
+pub(super) struct Watch {
+    store: watch::Receiver<()>,
+    file: watch::Receiver<Vec<Digest>>,
+}
+
+impl Watch {
+    /// Listens from now on.
+    pub(super) fn begin(api: &Api) -> Self {
+        Self { store: api.handle.views().access(), file: api.tokens.watch() }
+    }
+
+    /// Waits until a pass opens nothing any more, and says why. For ever, if it never ends.
+    pub(super) async fn ends(mut self, api: Arc<Api>, pass: Pass) -> Refused {
+        if let Key::Owner = pass.key {
+            return pending().await;
+        }
+        loop {
+            tokio::select! {
+                changed = self.store.changed() => if changed.is_err() { return pending().await },
+                changed = self.file.changed() => if changed.is_err() { return pending().await },
+                () = after(pass.lasts(api.now())) => {}
+            }
+            if let Some(refused) = pass.refusal(&api) {
+                return refused;
+            }
+        }
+    }
+}
+
+async fn after(span: Option<Duration>) {
+    match span {
+        Some(span) => sleep(span).await,
+        None => pending().await,
+    }
+}

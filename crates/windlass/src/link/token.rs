@@ -1,0 +1,74 @@
+//! A token, as it is made.
+
+use std::fmt;
+use std::io;
+
+use windlass_core::access::Digest;
+
+use super::identity::random;
+
+/// What every token begins with, so that who scans for secrets finds them.
+const PREFIX: &str = "wl_";
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// A token that was made just now. It is told once; what is kept of it is its digest.
+pub struct TokenSecret(String);
+
+impl TokenSecret {
+    /// A new one, by chance: 32 bytes in 43 letters, digits and signs that need no escaping in an address.
+    pub fn generate() -> io::Result<Self> {
+        Ok(Self(format!("{PREFIX}{}", url_safe(&random()?))))
+    }
+
+    /// As it is shown.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// What is kept of it.
+    pub fn digest(&self) -> Digest {
+        Digest::new(*blake3::hash(self.0.as_bytes()).as_bytes())
+    }
+}
+
+impl fmt::Debug for TokenSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenSecret(…)")
+    }
+}
+
+/// Base 64 for addresses (RFC 4648, section 5), without padding.
+fn url_safe(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for group in bytes.chunks(3) {
+        let padded = [0, 1, 2].map(|at| group.get(at).copied().unwrap_or(0));
+        let bits = u32::from_be_bytes([0, padded[0], padded[1], padded[2]]);
+        let digit = |at: u32| char::from(DIGITS[(bits >> (18 - 6 * at) & 63) as usize]);
+        text.extend((0..4).take(group.len() + 1).map(digit));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_a_known_beginning_and_chance_behind_it() {
+        let token = TokenSecret::generate().unwrap();
+        assert_eq!((token.text().len(), token.text().starts_with("wl_")), (46, true));
+        assert!(token.text()[3..].bytes().all(|byte| DIGITS.contains(&byte)));
+        assert_ne!(TokenSecret::generate().unwrap().text(), token.text());
+        assert!(!format!("{token:?}").contains(token.text()));
+    }
+
+    #[test]
+    fn bytes_are_written_as_the_standard_has_them() {
+        let cases = [("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg")];
+        for (bytes, text) in cases {
+            assert_eq!(url_safe(bytes.as_bytes()), text);
+        }
+        assert_eq!(url_safe(&[0xfb, 0xff, 0xfe]), "-__-");
+    }
+}

@@ -1,0 +1,393 @@
+//! Tokens and workers' credentials: made, shown, taken back, and never told.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::Instant;
+use windlass::local::Stores;
+
+use super::arrange::{Answer, Ask, Controller, Setup, TOKEN, read_to_end};
+
+const SHIP: &str =
+    "name: ship\nsteps: { build: { run: make, lock: press }, ship: { run: make } }\n";
+
+/// A token of this name, made by who has the file's.
+pub(super) async fn made(controller: &Controller, name: &str, scopes: &[&str]) -> String {
+    make(controller, &json!({ "name": name, "scopes": scopes })).await
+}
+
+/// One that has expired.
+pub(super) async fn expired(controller: &Controller, name: &str, scopes: &[&str]) -> String {
+    let wanted = json!({ "name": name, "scopes": scopes, "expires_in_ms": 1 });
+    let token = make(controller, &wanted).await;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while by(controller, &token, "GET", "/tokens").await.refusal() != (401, "expired_token") {
+        assert!(Instant::now() < deadline, "a millisecond has passed");
+        tokio::task::yield_now().await;
+    }
+    token
+}
+
+async fn make(controller: &Controller, wanted: &Value) -> String {
+    let answer = controller.post("/tokens", wanted).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.json["token"].as_str().expect("it is told once").to_owned()
+}
+
+async fn revoke(controller: &Controller, token: &str) {
+    let answer = controller.post(&format!("/tokens/{token}/revoke"), &json!({})).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// A request that shows a token.
+fn showing(token: &str, method: &str, path: &str, body: &Value) -> Vec<u8> {
+    let bearer = format!("Bearer {token}");
+    let headers = vec![("authorization", &*bearer)];
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    Ask { method, path, headers, body }.bytes()
+}
+
+async fn by(controller: &Controller, token: &str, method: &str, path: &str) -> Answer {
+    controller.send(&showing(token, method, path, &Value::Null)).await
+}
+
+/// A worker that shows its own secret and nothing else.
+pub(super) struct Member {
+    pub(super) id: String,
+    pub(super) secret: String,
+}
+
+impl Member {
+    pub(super) async fn join(controller: &Controller, name: &str) -> Self {
+        let answer = controller.post("/workers/register", &json!({ "hostname": name })).await;
+        Self::of(&answer)
+    }
+
+    fn of(answer: &Answer) -> Self {
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let text = |key: &str| answer.json[key].as_str().expect("it is a text").to_owned();
+        Self { id: text("worker_id"), secret: text("secret") }
+    }
+
+    pub(super) async fn tell(&self, controller: &Controller, path: &str, body: Value) -> Answer {
+        let headers = vec![("windlass-worker", &*self.secret)];
+        let body = body.to_string().into_bytes();
+        controller.send(&Ask { method: "POST", path, headers, body }.bytes()).await
+    }
+
+    async fn claim(&self, controller: &Controller) -> Answer {
+        self.tell(controller, &format!("/workers/{}/claim", self.id), json!({})).await
+    }
+
+    async fn beat(&self, controller: &Controller) -> Answer {
+        self.tell(controller, &format!("/workers/{}/heartbeat", self.id), json!({})).await
+    }
+}
+
+async fn guarded() -> Controller {
+    Controller::with(Setup { token: Some(TOKEN), ..Setup::default() }).await
+}
+
+async fn guarded_in(folder: &Path) -> Controller {
+    let stores = Stores::open(folder).expect("stores open");
+    Controller::with(Setup { stores, token: Some(TOKEN), ..Setup::default() }).await
+}
+
+async fn audit(controller: &Controller) -> Vec<String> {
+    let acts = controller.get("/audit").await.json;
+    let acts = acts.as_array().expect("a list").iter().rev();
+    acts.map(|it| {
+        let by = it["by"]["name"].as_str().or(it["by"]["kind"].as_str()).expect("somebody");
+        format!("{by} {}", it["act"].as_str().expect("something"))
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn a_controller_without_tokens_asks_for_nothing_until_it_has_one() {
+    let controller = Controller::start().await;
+    assert_eq!(controller.get("/runs").await.status, 200);
+    let token = made(&controller, "first", &["admin"]).await;
+    assert!(token.starts_with("wl_") && token.len() == 46, "{token}");
+    assert_eq!(controller.get("/runs").await.refusal(), (401, "no_token"));
+    assert_eq!(by(&controller, &token, "GET", "/runs").await.status, 200);
+    assert_eq!(by(&controller, &token, "POST", "/tokens/first/revoke").await.status, 200);
+    assert_eq!(by(&controller, &token, "GET", "/runs").await.refusal(), (401, "revoked_token"));
+    assert_eq!(controller.get("/runs").await.refusal(), (401, "no_token"), "it stays closed");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn two_tokens_are_valid_while_one_takes_over_from_the_other() {
+    let controller = guarded().await;
+    let old = made(&controller, "ci", &["submit"]).await;
+    let taken = controller.post("/tokens", &json!({ "name": "ci", "scopes": ["submit"] })).await;
+    assert_eq!(taken.refusal(), (409, "token_exists"));
+    let new = made(&controller, "ci-2", &["submit"]).await;
+    for token in [&old, &new] {
+        assert_eq!(by(&controller, token, "GET", "/runs").await.status, 200);
+    }
+    revoke(&controller, "ci").await;
+    assert_eq!(by(&controller, &old, "GET", "/runs").await.refusal(), (401, "revoked_token"));
+    assert_eq!(by(&controller, &new, "GET", "/runs").await.status, 200);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_token_of_the_file_is_rotated_without_a_restart() {
+    let controller = guarded().await;
+    let next = "fedcba9876543210fedcba9876543210";
+    controller.tokens.replace(&[next.to_owned(), TOKEN.to_owned()]);
+    for token in [next, TOKEN] {
+        assert_eq!(by(&controller, token, "GET", "/runs").await.status, 200);
+    }
+    controller.tokens.replace(&[next.to_owned()]);
+    assert_eq!(by(&controller, TOKEN, "GET", "/runs").await.refusal(), (401, "wrong_token"));
+    assert_eq!(by(&controller, next, "GET", "/tokens").await.status, 200);
+    controller.shut_down().await;
+}
+
+/// Whoever waits for something when the token is taken back is told so then, and not when something happens.
+#[tokio::test]
+async fn a_revocation_is_felt_by_requests_that_are_under_way() {
+    let controller = guarded().await;
+    let token = made(&controller, "ci", &["submit"]).await;
+    let run = controller.submit(SHIP).await;
+    let events = controller.get(&format!("/runs/{run}/events")).await.json;
+    let last = events.as_array().and_then(|all| all.last()).map(|it| it["pos"].clone());
+    let last = last.expect("it was submitted");
+    let path = format!("/runs/{run}/events?after={last}&wait_ms=30000");
+    let mut waiting = Vec::new();
+    for _ in 0..10 {
+        let mut stream = controller.connect().await;
+        let bytes = showing(&token, "GET", &path, &Value::Null);
+        stream.write_all(&bytes).await.expect("it reads");
+        waiting.push(stream);
+    }
+    // Who came later has been answered: those before it are waiting.
+    assert_eq!(by(&controller, &token, "GET", "/runs").await.status, 200);
+    let began = Instant::now();
+    revoke(&controller, "ci").await;
+    for mut stream in waiting {
+        let answer = Answer::read(&read_to_end(&mut stream).await);
+        assert_eq!(answer.refusal(), (401, "revoked_token"));
+    }
+    assert!(began.elapsed() < Duration::from_secs(15), "nobody waited for what they came for");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_token_that_expires_ends_what_it_opened() {
+    let controller = guarded().await;
+    let wanted = json!({ "name": "short", "scopes": ["read"], "expires_in_ms": 1_500 });
+    let token = make(&controller, &wanted).await;
+    let run = controller.submit(SHIP).await;
+    let path = format!("/runs/{run}/events?after=1000000&wait_ms=30000");
+    let began = Instant::now();
+    assert_eq!(by(&controller, &token, "GET", &path).await.refusal(), (401, "expired_token"));
+    assert!(began.elapsed() < Duration::from_secs(15));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_worker_goes_on_and_comes_back_when_the_token_that_let_it_in_is_gone() {
+    let folder = TempDir::new().expect("a folder");
+    let controller = guarded_in(folder.path()).await;
+    let token = made(&controller, "fleet", &["worker"]).await;
+    let joining = json!({ "hostname": "build-7", "slots": 1 });
+    let join = |token: &str| showing(token, "POST", "/workers/register", &joining);
+    let worker = Member::of(&controller.send(&join(&token)).await);
+    let listed = controller.get("/workers").await.json;
+    assert_eq!(listed[0]["enrolled_by"], json!({ "kind": "token", "id": "k1", "name": "fleet" }));
+    revoke(&controller, "fleet").await;
+    assert_eq!(worker.beat(&controller).await.status, 200);
+    assert_eq!(controller.send(&join(&token)).await.refusal(), (401, "revoked_token"));
+    controller.shut_down().await;
+    let controller = guarded_in(folder.path()).await;
+    assert_eq!(worker.beat(&controller).await.status, 200, "a restart knows it");
+    let again = worker.tell(&controller, "/workers/register", joining.clone()).await;
+    assert_eq!(Member::of(&again).id, worker.id, "a new life, with its secret alone");
+    assert_eq!(controller.send(&join(&token)).await.refusal(), (401, "revoked_token"));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_revoked_worker_is_refused_at_once_and_whatever_it_shows() {
+    let controller = guarded().await;
+    let worker = Member::join(&controller, "build-7").await;
+    controller.submit(SHIP).await;
+    let claimed = worker.claim(&controller).await;
+    assert_eq!(claimed.status, 200, "{claimed:?}");
+    let revoke = controller.post("/workers/build-7/revoke", &json!({})).await;
+    assert_eq!(revoke.status, 200, "{revoke:?}");
+    for answer in [worker.beat(&controller).await, worker.claim(&controller).await] {
+        assert_eq!(answer.refusal(), (401, "revoked_worker"));
+    }
+    let done = json!({ "fence": claimed.json["fence"], "status": "succeeded" });
+    let step = claimed.json["step_id"].as_str().expect("an id");
+    let complete = worker.tell(&controller, &format!("/steps/{step}/complete"), done).await;
+    assert_eq!(complete.refusal(), (401, "revoked_worker"));
+    let headers = vec![("windlass-worker", &*worker.secret)];
+    let body = br#"{"hostname": "build-7"}"#.to_vec();
+    let again = controller.ask(Ask { method: "POST", path: "/workers/register", headers, body });
+    assert_eq!(again.await.refusal(), (401, "revoked_worker"), "with the best of tokens");
+    let listed = controller.get("/workers").await.json;
+    assert_eq!((&listed[0]["revoked"], &listed[0]["leases"]), (&json!(true), &json!(1)));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn nobody_acts_for_the_lease_of_another() {
+    let controller = guarded().await;
+    let own = Member::join(&controller, "own").await;
+    controller.submit(SHIP).await;
+    let claimed = own.claim(&controller).await;
+    let (step, fence) = (claimed.json["step_id"].as_str().expect("an id"), &claimed.json["fence"]);
+    let other = Member::join(&controller, "other").await;
+    let complete = format!("/steps/{step}/complete");
+    let done = json!({ "fence": fence, "status": "succeeded" });
+    assert_eq!(
+        other.tell(&controller, &complete, done.clone()).await.refusal(),
+        (403, "other_worker")
+    );
+    let said = json!({ "event_type": "output", "payload": "forged", "fence": fence });
+    let events = format!("/steps/{step}/events");
+    assert_eq!(other.tell(&controller, &events, said.clone()).await.refusal(), (409, "stale"));
+    let unfenced = json!({ "event_type": "output", "payload": "forged" });
+    assert_eq!(other.tell(&controller, &events, unfenced).await.refusal(), (409, "stale"));
+    for path in ["claim", "heartbeat"] {
+        let path = format!("/workers/{}/{path}", own.id);
+        let told = other.tell(&controller, &path, json!({})).await;
+        assert_eq!(told.refusal(), (403, "other_worker"), "{path}");
+    }
+    // A number in the body does not make it another's.
+    let exchange = json!({ "worker": own.id.parse::<u64>().expect("a number"), "incarnation": 1, "seq": 1,
+        "seen": 0, "term": 1, "finished": [], "in_flight": [], "want": 1 });
+    let path = format!("/workers/{}/exchange", other.id);
+    assert_eq!(other.tell(&controller, &path, exchange).await.refusal(), (403, "other_worker"));
+    assert_eq!(own.tell(&controller, &events, said).await.status, 200);
+    assert_eq!(own.tell(&controller, &complete, done).await.status, 200);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn every_change_is_told_with_whose_word_it_was() {
+    let controller = guarded().await;
+    let token = made(&controller, "ci", &["submit"]).await;
+    let worker = Member::join(&controller, "build-7").await;
+    let submit = showing(&token, "POST", "/runs", &json!({ "text": SHIP }));
+    let run = controller.send(&submit).await.json["id"].as_str().expect("an id").to_owned();
+    let claimed = worker.claim(&controller).await;
+    assert_eq!(claimed.status, 200, "{claimed:?}");
+    let release = controller.post("/locks/press/release", &json!({})).await;
+    assert_eq!((release.status, &release.json["fence"]), (200, &claimed.json["fence"]));
+    let again = controller.post("/locks/press/release", &json!({ "fence": 1 })).await;
+    assert_eq!(again.refusal(), (409, "lock_not_held"));
+    let cancel = format!("/runs/{run}/cancel");
+    assert_eq!(by(&controller, &token, "POST", &cancel).await.status, 200);
+    controller.post("/workers/build-7/drain", &json!({})).await;
+    controller.post("/workers/build-7/revoke", &json!({})).await;
+    revoke(&controller, "k1").await;
+    let told = audit(&controller).await;
+    assert_eq!(
+        told,
+        [
+            "token_file create_token",
+            "token_file join",
+            "ci submit",
+            "token_file force_release",
+            "ci cancel",
+            "token_file drain",
+            "token_file revoke_worker",
+            "token_file revoke_token",
+        ]
+    );
+    let events = controller.get(&format!("/runs/{run}/events")).await.json;
+    let acted = events.as_array().expect("a list").iter().filter(|it| it["type"] == "acted");
+    let acts: Vec<&Value> = acts_of(acted);
+    assert_eq!(
+        acts,
+        [&json!("submit"), &json!("cancel")],
+        "a run's history says whose word it was"
+    );
+    controller.shut_down().await;
+}
+
+fn acts_of<'a>(events: impl Iterator<Item = &'a Value>) -> Vec<&'a Value> {
+    events.map(|event| &event["data"]["act"]).collect()
+}
+
+/// What was told once is nowhere afterwards: not in the store, not in an answer.
+#[tokio::test]
+async fn secrets_are_kept_nowhere_and_told_once() {
+    let folder = TempDir::new().expect("a folder");
+    let controller = guarded_in(folder.path()).await;
+    let token = made(&controller, "ci", &["admin"]).await;
+    let worker = Member::join(&controller, "build-7").await;
+    controller.submit(SHIP).await;
+    worker.claim(&controller).await;
+    let mut answers = Vec::new();
+    for path in ["/tokens", "/audit", "/workers", "/runs/latest/events", "/runs/latest", "/cluster"]
+    {
+        answers.push(by(&controller, &token, "GET", path).await);
+    }
+    answers.push(by(&controller, &format!("{token}x"), "GET", "/tokens").await);
+    answers.push(controller.post("/tokens/ci/revoke", &json!({})).await);
+    answers.push(by(&controller, &token, "GET", "/tokens").await);
+    controller.shut_down().await;
+    let mut texts: Vec<Vec<u8>> = answers.into_iter().map(|it| it.body).collect();
+    for file in files(folder.path()) {
+        texts.push(std::fs::read(file).expect("it can be read"));
+    }
+    assert!(texts.len() > 12, "there is a store to look at");
+    for secret in [&token, &worker.secret, &TOKEN.to_owned()] {
+        // A part of it is too much already.
+        let part = &secret.as_bytes()[3..27];
+        let told = |text: &Vec<u8>| text.windows(part.len()).any(|window| window == part);
+        assert!(!texts.iter().any(told), "a secret was told");
+    }
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("a folder").map(|it| it.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[tokio::test]
+async fn a_token_that_makes_no_sense_is_not_made() {
+    let controller = guarded().await;
+    let bad = [
+        json!({ "name": "x", "scopes": [] }),
+        json!({ "name": "x", "scopes": ["root"] }),
+        json!({ "name": "a/b", "scopes": ["read"] }),
+        json!({ "name": "k7", "scopes": ["read"] }),
+        json!({ "name": "x", "scopes": ["read"], "expires_in_ms": 0 }),
+        json!({ "name": "x", "scopes": ["read"], "expires": "tomorrow" }),
+        json!({ "name": "x", "scopes": ["read"], "expires_in_ms": u64::MAX }),
+    ];
+    for wanted in bad {
+        assert_eq!(
+            controller.post("/tokens", &wanted).await.refusal(),
+            (400, "bad_request"),
+            "{wanted}"
+        );
+    }
+    let named =
+        [json!({ "scopes": ["submit", "worker"] }), json!({ "scopes": ["submit", "worker"] })];
+    for wanted in &named {
+        make(&controller, wanted).await;
+    }
+    let listed = controller.get("/tokens").await.json;
+    assert_eq!(
+        (&listed[0]["name"], &listed[1]["name"]),
+        (&json!("submit-worker"), &json!("submit-worker-2"))
+    );
+    assert_eq!(listed[0]["status"], "valid");
+    let missing = controller.post("/tokens/nobody/revoke", &json!({})).await;
+    assert_eq!(missing.refusal(), (404, "no_such_token"));
+    controller.shut_down().await;
+}
