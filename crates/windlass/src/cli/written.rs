@@ -1,22 +1,50 @@
 //! What steps wrote for people, in Markdown: `$WINDLASS_SUMMARY`.
 
-use windlass_core::id::Fence;
-use windlass_core::summary::Summary;
+use std::collections::BTreeMap;
+
+use windlass_core::id::{Fence, RunId};
+use windlass_core::summary::{Step, Summary};
+
+use crate::logs::LogId;
 
 /// Bytes of all steps together: GitHub takes a megabyte with everything else on the page.
 const ALL_MAX: usize = 512 << 10;
 
-/// The name of each step that wrote something in its last try, and what it wrote; `of` has what was written under a
-/// lease.
+/// What the steps of a run wrote, by the output of the hand-out that wrote it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(BTreeMap<LogId, String>);
+
+impl Notes {
+    /// What a step wrote in its last try.
+    pub(crate) fn of(&self, run: RunId, step: Step<'_>) -> Option<&String> {
+        let last = step.last_try()?;
+        let (attempt, delivery) = (last.attempt, last.delivery);
+        self.0.get(&LogId { run, step: step.ix(), attempt, delivery })
+    }
+
+    /// The name of each step that wrote something in its last try, and what it wrote.
+    pub(crate) fn written(&self, summary: &Summary) -> Vec<(String, String)> {
+        gathered(summary, |step| self.of(summary.run(), step).cloned())
+    }
+}
+
+impl FromIterator<(LogId, String)> for Notes {
+    fn from_iter<I: IntoIterator<Item = (LogId, String)>>(notes: I) -> Self {
+        Self(notes.into_iter().collect())
+    }
+}
+
+/// The same where `of` has what was written under a lease.
 pub(crate) fn written(
     of: impl Fn(Fence) -> Option<String>,
     summary: &Summary,
 ) -> Vec<(String, String)> {
+    gathered(summary, |step| of(step.last_try()?.fence))
+}
+
+fn gathered(summary: &Summary, of: impl Fn(Step<'_>) -> Option<String>) -> Vec<(String, String)> {
     let mut room = ALL_MAX;
-    let texts = summary.steps().filter_map(|step| {
-        let text = of(step.last_try()?.fence)?;
-        Some((step.name().to_owned(), text))
-    });
+    let texts = summary.steps().filter_map(|step| Some((step.name().to_owned(), of(step)?)));
     let fits = |(_, text): &(String, String)| {
         let fits = text.len() <= room;
         room = room.saturating_sub(text.len());

@@ -54,7 +54,7 @@ impl LogStore for Tee {
             let stalled = written.as_ref().err().filter(|error| error.is_retryable()).cloned();
             let again = stalled.is_some();
             self.set_stalled(stalled);
-            if !again {
+            if !again && !log.is_notes() {
                 // A screen that is gone shows nothing.
                 drop(self.shown.send(Printed { log, bytes }).await);
             }

@@ -6,6 +6,7 @@ mod announced;
 #[cfg(feature = "sqlite")]
 mod files;
 mod memory;
+mod notes;
 mod retention;
 mod seam;
 mod search;
@@ -14,6 +15,7 @@ pub use announced::Announced;
 #[cfg(feature = "sqlite")]
 pub use files::FileLogs;
 pub use memory::{MEMORY_MAX, MemoryLogs};
+pub use notes::{NOTES_MAX, notes, printed};
 pub use retention::{Retention, expired};
 pub use seam::{LogId, LogPart, LogStore, READ_MAX};
 pub use search::{Cut, HITS_MAX, Hit, Hits, SOUGHT_MAX, Sought, search};

@@ -6,8 +6,7 @@ use windlass_core::time::Time;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink, ending, plain};
-use crate::cli::reading::{OriginArgs, Reading, Source, tail};
-use crate::cli::written::written;
+use crate::cli::reading::{OriginArgs, Reading, tail};
 use crate::logs::LogId;
 
 /// Show what became of a run
@@ -34,14 +33,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let reading = Reading::open(&args.origin, context)?;
     let known = reading.known(&args.run)?;
     let (summary, source, now) = (&known.summary, &*reading.source, known.now());
+    let notes = reading.wait(source.notes(summary.run()))?;
     if args.json {
         let mut run = known.to_json();
-        run["steps"] = summary.steps().map(|step| step_json(step, source, now)).collect();
+        let step = |step| step_json(step, notes.of(summary.run(), step), now);
+        run["steps"] = summary.steps().map(step).collect();
         return Ok(output::data(&run.to_string()));
     }
     let mut logs = |log: LogId, bytes: usize| reading.runtime.block_on(tail(source, log, bytes));
     let mut text = format!("run {}  {}", summary.run(), summary.plan().pipeline());
-    for (step, written) in written(|fence| source.written(fence), summary) {
+    for (step, written) in notes.written(summary) {
         let (name, lines) = (context.out.paint(Ink::Strong, &step), plain(&written).join("\n"));
         text = format!("{text}\n\n{name}\n{lines}");
     }
@@ -59,11 +60,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
 }
 
 /// A step, with what it wrote for people.
-fn step_json(step: Step<'_>, source: &dyn Source, now: Time) -> serde_json::Value {
-    let written = step.last_try().and_then(|last| source.written(last.fence));
+fn step_json(step: Step<'_>, written: Option<&String>, now: Time) -> serde_json::Value {
     let mut object = step.to_json(now);
     if let Some(text) = written {
-        object["summary"] = text.into();
+        object["summary"] = text.as_str().into();
     }
     object
 }

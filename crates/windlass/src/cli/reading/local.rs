@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
 use windlass_core::engine::{CancelLevel, Why};
-use windlass_core::id::{Fence, RunId, StepIx};
+use windlass_core::id::{RunId, StepIx};
 use windlass_core::summary::Summary;
 
 use super::origin::store_flag;
@@ -15,12 +15,11 @@ use crate::archive::{FindError, RunQuery, RunRecord};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::Hints;
-use crate::cli::project::SCRATCH;
+use crate::cli::written::Notes;
 use crate::journal::{Position, Recorded};
 use crate::local::{Records, SocketError, Stores, cancel, is_led, system_now};
 use crate::logs::{self, HITS_MAX, Hits, LogId, LogPart, READ_MAX, Sought};
 use crate::store::StoreError;
-use crate::worker::executors;
 
 /// How often a store is looked at for what is new: it tells nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -158,7 +157,7 @@ impl Source for Local {
     }
 
     fn logs(&self, run: RunId) -> Asked<'_, Vec<(LogId, u64)>> {
-        Box::pin(async move { Ok(self.stores.logs.list(run).await?) })
+        Box::pin(async move { Ok(logs::printed(&*self.stores.logs, run).await?) })
     }
 
     fn log(&self, log: LogId, from: u64, wait: Duration) -> Asked<'_, LogPart> {
@@ -168,7 +167,8 @@ impl Source for Local {
     fn search(&self, run: RunId, step: Option<StepIx>, text: String) -> Asked<'_, Hits> {
         Box::pin(async move {
             let sought = Sought::new(&text, HITS_MAX).map_err(CliError::usage)?;
-            let logs = self.stores.logs.list(run).await?.into_iter().map(|(log, _)| log);
+            let logs = logs::printed(&*self.stores.logs, run).await?.into_iter();
+            let logs = logs.map(|(log, _)| log);
             let logs: Vec<_> = logs.filter(|log| step.is_none_or(|it| log.step == it)).collect();
             Ok(logs::search(&*self.stores.logs, &logs, &sought).await?)
         })
@@ -178,8 +178,10 @@ impl Source for Local {
         Box::pin(async move { Ok(self.records().await?.engine.why(run, step)) })
     }
 
-    fn written(&self, fence: Fence) -> Option<String> {
-        executors::summary(&self.folder.join(SCRATCH), fence)
+    fn notes(&self, run: RunId) -> Asked<'_, Notes> {
+        Box::pin(
+            async move { Ok(logs::notes(&*self.stores.logs, run).await?.into_iter().collect()) },
+        )
     }
 
     fn cancel(&self, run: RunId, level: CancelLevel) -> Asked<'_, ()> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_core::engine::{CancelLevel, Why};
-use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::summary::Summary;
 
 use super::controller::{Controller, moment_of, segment};
@@ -13,6 +13,7 @@ use super::source::{Asked, Known, Listed, Page, Source};
 use crate::archive::RunQuery;
 use crate::cli::error::CliError;
 use crate::cli::output::Hints;
+use crate::cli::written::Notes;
 use crate::journal::Position;
 use crate::link::http::{Ask, EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER};
 use crate::local::system_now;
@@ -57,6 +58,15 @@ struct FoundLine {
     delivery: u16,
     line: u64,
     at: u64,
+    text: String,
+}
+
+/// What a step wrote for people.
+#[derive(Debug, Deserialize)]
+struct Note {
+    step: u32,
+    attempt: u16,
+    delivery: u16,
     text: String,
 }
 
@@ -240,8 +250,15 @@ impl Source for Remote {
         })
     }
 
-    fn written(&self, _: Fence) -> Option<String> {
-        None
+    fn notes(&self, run: RunId) -> Asked<'_, Notes> {
+        Box::pin(async move {
+            let path = format!("/runs/{run}/summaries");
+            let notes: Vec<Note> = self.controller.get(&path).await?;
+            let note = |Note { step, attempt, delivery, text }| {
+                (LogId { run, step: StepIx(step), attempt, delivery }, text)
+            };
+            Ok(notes.into_iter().map(note).collect())
+        })
     }
 
     fn cancel(&self, run: RunId, level: CancelLevel) -> Asked<'_, ()> {

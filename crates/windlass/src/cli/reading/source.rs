@@ -6,13 +6,14 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use windlass_core::engine::{CancelLevel, Why};
-use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::summary::Summary;
 use windlass_core::time::{Span, Time};
 
 use crate::archive::RunQuery;
 use crate::cli::error::CliError;
 use crate::cli::output::Hints;
+use crate::cli::written::Notes;
 use crate::journal::{Position, Recorded};
 use crate::local::system_now;
 use crate::logs::{Hits, LogId, LogPart};
@@ -80,8 +81,8 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// Why a step stands where it stands, as the engine knows it; nothing where the run is not in an engine any more.
     fn why(&self, run: RunId, step: StepIx) -> Asked<'_, Option<Why>>;
 
-    /// What a step wrote for people under a lease, where that can be read.
-    fn written(&self, fence: Fence) -> Option<String>;
+    /// What steps of a run wrote for people.
+    fn notes(&self, run: RunId) -> Asked<'_, Notes>;
 
     /// Tells a run to end.
     fn cancel(&self, run: RunId, level: CancelLevel) -> Asked<'_, ()>;

@@ -19,7 +19,6 @@ use crate::cli::exit;
 use crate::cli::output::{self, Look, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
 use crate::cli::reading::{Known, Page, Source, tail};
 use crate::cli::running::{Finish, Interrupts, Wish};
-use crate::cli::written::written;
 use crate::journal::Recorded;
 use crate::local::system_now;
 use crate::logs::LogId;
@@ -229,12 +228,15 @@ impl Watch {
     fn finish(mut self) -> u8 {
         self.close();
         let Self { attached, screen, .. } = self;
+        let notes = attached.source.notes(screen.summary().run());
+        // Who cannot be asked any more has told how it ended all the same.
+        let notes = block_in_place(|| Handle::current().block_on(notes)).unwrap_or_default();
         let finish = Finish {
             summary: screen.summary(),
             look: attached.look,
             named: &attached.named,
             hints: attached.source.hints(),
-            written: &|| written(|fence| attached.source.written(fence), screen.summary()),
+            written: &|| notes.written(screen.summary()),
             junit: None,
             interrupted: false,
         };

@@ -82,6 +82,7 @@ pub(super) fn routes() -> Vec<Route> {
         read("/runs/{run}/steps/{step}/why", runs::why),
         read("/runs/{run}/logs", runs::logs),
         read("/runs/{run}/logs/search", runs::search),
+        read("/runs/{run}/summaries", runs::summaries),
         read("/runs/{run}/logs/{step}/{attempt}/{delivery}", runs::log),
         read("/events", events::all),
         read("/workers", workers::list),

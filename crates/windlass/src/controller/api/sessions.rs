@@ -15,7 +15,7 @@ use super::refused::Refused;
 use super::router::Api;
 use super::{access, names};
 use crate::link::http::{EndedReport, LogChunk, LogsTaken};
-use crate::logs::LogStore as _;
+use crate::logs::{LogStore as _, NOTES_MAX};
 use crate::store::StoreError;
 
 /// Bytes of output that one request may carry: the answer comes when they are written, so that a worker has no more
@@ -92,6 +92,10 @@ pub(super) async fn logs(
 /// Keeps a piece, and says how long its log is now; nothing if it is not this worker's to write.
 async fn keep(api: &Api, worker: WorkerId, piece: LogChunk) -> Result<Option<u64>, Refused> {
     if api.writers.writer(&api.handle, &api.kept.histories, piece.log) != Some(worker) {
+        return Ok(None);
+    }
+    let end = piece.at.saturating_add(piece.bytes.len() as u64);
+    if piece.log.is_notes() && end > NOTES_MAX as u64 {
         return Ok(None);
     }
     match api.kept.logs.append(piece.log, piece.at, piece.bytes).await {

@@ -23,6 +23,7 @@ impl Writers {
         histories: &Histories,
         log: LogId,
     ) -> Option<WorkerId> {
+        let log = log.output();
         if let Some(known) = self.known().get(&log) {
             return Some(*known);
         }

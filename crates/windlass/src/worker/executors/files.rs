@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::id::Fence;
 
+use crate::logs::NOTES_MAX;
 use crate::worker::masks::Masks;
 use crate::worker::outputs::read_bounded;
-
-/// The most that is kept of a step's `$WINDLASS_SUMMARY`.
-const SUMMARY_MAX: usize = 64 << 10;
 
 /// Where an attempt writes, and what is kept of it. A step may make anything of its files: a folder, a pipe, a link.
 #[derive(Debug)]
@@ -31,15 +29,16 @@ impl Files {
         Self { output: file("output"), draft: file("draft"), summary: file(KEPT) }
     }
 
-    /// Keeps the summary, and nothing else: what a step writes may hold its secrets.
-    pub(super) fn keep(&self, masks: &Masks) {
-        if let Ok(text) = read_bounded(&self.draft, SUMMARY_MAX)
-            && !text.is_empty()
-        {
-            drop(fs::write(&self.summary, masks.cover(&String::from_utf8_lossy(&text))));
+    /// Keeps the summary, and nothing else: what a step writes may hold its secrets. Returns what is kept.
+    pub(super) fn keep(&self, masks: &Masks) -> Option<String> {
+        let written = read_bounded(&self.draft, NOTES_MAX).ok().filter(|text| !text.is_empty());
+        let kept = written.map(|text| masks.cover(&String::from_utf8_lossy(&text)));
+        if let Some(text) = &kept {
+            drop(fs::write(&self.summary, text));
         }
         remove(&self.draft);
         remove(&self.output);
+        kept
     }
 }
 

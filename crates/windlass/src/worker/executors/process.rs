@@ -60,7 +60,9 @@ impl Process {
         let (exit, told) = self.follow((&guarded, begins_with), &mut output).await;
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, told).await;
-        self.prepared.files.keep(&self.prepared.masks);
+        if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
+            self.record.note(text).await;
+        }
         self.record.finish().await;
         outcome
     }

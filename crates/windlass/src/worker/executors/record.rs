@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::logs::{LogId, LogStore};
+use crate::logs::{LogId, LogStore, NOTES_MAX};
 use crate::worker::masks::{MaskedStream, Masks};
 
 /// Bytes of one attempt's output that are kept from its beginning. More is read, so that the step is not held up, and
@@ -52,6 +52,18 @@ impl Record {
         settled.extend(self.masks.push(format!("windlass: {text}\n").as_bytes()));
         settled.extend(self.masks.finish());
         self.keep(settled).await;
+    }
+
+    /// Keeps what the step wrote for people, where whoever leads finds it. It was covered.
+    pub(super) async fn note(&self, text: String) {
+        let mut bytes = text.into_bytes();
+        // What covers a secret may be longer than the secret.
+        bytes.truncate(NOTES_MAX);
+        let notes = self.id.notes();
+        // A step does not fail because nobody can read what it wrote.
+        if self.logs.append(notes, 0, bytes).await.is_ok() {
+            drop(self.logs.close(notes).await);
+        }
     }
 
     /// Writes what was held back: nothing more comes.

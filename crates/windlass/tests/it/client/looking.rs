@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::arrange::Cluster;
-use crate::run::arrange::until;
+use crate::run::arrange::{Place, until};
 
 const PIPELINE: &str = r#"
 name: ship
@@ -72,6 +72,32 @@ fn a_run_is_run_again_where_it_is() {
         (nothing.code, &*nothing.err),
         (Some(0), &*format!("run {good}: everything in it succeeded\n"))
     );
+}
+
+#[test]
+fn what_a_step_wrote_for_people_is_shown_wherever_it_ran() {
+    let text = r###"
+steps:
+  here: { pin: leader, run: 'echo "## Sizes of here" >> "$WINDLASS_SUMMARY"' }
+  there: { requires: moon, secrets: [TOKEN], run: 'echo printed; echo "## Sizes of $TOKEN" >> "$WINDLASS_SUMMARY"' }
+"###;
+    let place = Place::with(text).set("TOKEN", "hunter22");
+    let cluster = Cluster::start(place, "");
+    let join = format!("worker --join {} --name far --label moon --state far", cluster.url);
+    let worker = cluster.place.start(&join);
+    let run = cluster.submit();
+    assert_eq!(cluster.end_of(&run), "succeeded");
+    for shown in [cluster.data("show latest"), cluster.place.data("show latest --store .windlass")]
+    {
+        assert!(shown.contains("## Sizes of here\n"), "{shown}");
+        assert!(shown.contains("## Sizes of ***\n"), "{shown}");
+    }
+    let steps = cluster.show(&run)["steps"].clone();
+    assert_eq!(steps[1]["summary"], "## Sizes of ***\n", "{steps}");
+    assert_eq!(cluster.data("logs latest"), "printed\n", "it is nothing that was printed");
+    assert_eq!(cluster.run("logs latest --grep Sizes").out, "");
+    worker.signal(rustix::process::Signal::TERM);
+    assert_eq!(worker.ended().code, Some(0));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::controller::api::input::{self, Path, Query};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
 use crate::link::http::LOG_SIZE_HEADER;
-use crate::logs::{LogId, LogStore as _, READ_MAX};
+use crate::logs::{self, LogId, LogStore as _, READ_MAX};
 
 /// The logs of a run.
 pub(in crate::controller::api) async fn logs(
@@ -25,7 +25,7 @@ pub(in crate::controller::api) async fn logs(
     Path(run): Path<String>,
 ) -> Result<Answered<Vec<Value>>, Refused> {
     let run = lookup::find(&api, &run).await?;
-    let logs = api.kept.logs.list(run).await?;
+    let logs = logs::printed(&*api.kept.logs, run).await?;
     let shown = logs.into_iter().map(|(log, size)| {
         let LogId { step, attempt, delivery, .. } = log;
         json!({ "step": step.0, "attempt": attempt, "delivery": delivery, "size": size })

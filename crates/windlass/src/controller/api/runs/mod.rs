@@ -9,6 +9,7 @@
 //! | `events` | what happened, as it happens |
 //! | `why` | why a step stands where it stands |
 //! | `logs`, `range`, `search` | what steps print, as they print it; parts of it; lines with a text |
+//! | `summaries` | what steps wrote for people |
 //! | `pages` | the way from one page of a list to the next |
 //! | `lookup` | which run is meant, and where its events are |
 
@@ -23,6 +24,7 @@ mod search;
 mod show;
 mod steps;
 mod submit;
+mod summaries;
 mod why;
 
 pub(super) use events::events;
@@ -33,4 +35,5 @@ pub(super) use search::search;
 pub(super) use show::{cancel, show};
 pub(super) use steps::{step, steps};
 pub(super) use submit::submit;
+pub(super) use summaries::summaries;
 pub(super) use why::why;

@@ -12,7 +12,7 @@ use super::lookup;
 use crate::controller::api::input::{Path, Query};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
-use crate::logs::{self, Hit, LogId, LogStore as _, Sought};
+use crate::logs::{self, Hit, LogId, Sought};
 
 /// Lines that are found for who did not say how many.
 const LINES: usize = 100;
@@ -36,7 +36,7 @@ pub(in crate::controller::api) async fn search(
     let run = lookup::find(&api, &run).await?;
     let plan = lookup::plan(&api, run).await?;
     let step = asked.step.map(|step| lookup::node(&plan, run, &step)).transpose()?;
-    let logs = api.kept.logs.list(run).await?.into_iter().map(|(log, _)| log);
+    let logs = logs::printed(&*api.kept.logs, run).await?.into_iter().map(|(log, _)| log);
     let logs: Vec<LogId> = logs.filter(|log| step.is_none_or(|it| log.step == it)).collect();
     // Who looks through much has to wait for others who do.
     let _turn = api.streams.turn().await;

@@ -1,0 +1,97 @@
+//! What steps wrote for people, in `$WINDLASS_SUMMARY`: kept beside what they print, and shipped like it.
+
+use std::collections::BTreeMap;
+
+use windlass_core::id::{RunId, StepIx};
+
+use super::seam::{LogId, LogStore};
+use crate::store::StoreError;
+
+/// The most that is kept of what one attempt wrote.
+pub const NOTES_MAX: usize = 64 << 10;
+
+/// Bytes of all steps of a run that are read: GitHub takes a megabyte with everything else on the page.
+const ALL_MAX: u64 = 512 << 10;
+
+/// Marks the notes of a hand-out in its number. No attempt is handed out so often.
+const MARK: u16 = 1 << 15;
+
+impl LogId {
+    /// The notes of the hand-out that this is the output of.
+    #[must_use]
+    pub const fn notes(self) -> Self {
+        Self { delivery: self.delivery | MARK, ..self }
+    }
+
+    /// The output of the hand-out that these are the notes of.
+    #[must_use]
+    pub const fn output(self) -> Self {
+        Self { delivery: self.delivery & !MARK, ..self }
+    }
+
+    /// Whether it is for people, and nothing that was printed.
+    pub const fn is_notes(self) -> bool {
+        self.delivery & MARK != 0
+    }
+}
+
+/// What the steps of a run printed, in order, with the sizes.
+pub async fn printed(store: &dyn LogStore, run: RunId) -> Result<Vec<(LogId, u64)>, StoreError> {
+    let logs = store.list(run).await?;
+    Ok(logs.into_iter().filter(|(log, _)| !log.is_notes()).collect())
+}
+
+/// What each step of a run wrote when it last wrote something, by its output; as much as fits on a page.
+pub async fn notes(store: &dyn LogStore, run: RunId) -> Result<Vec<(LogId, String)>, StoreError> {
+    let logs = store.list(run).await?.into_iter().filter(|(log, _)| log.is_notes());
+    // In order, so the last is the one that stays.
+    let last: BTreeMap<StepIx, (LogId, u64)> = logs.map(|it| (it.0.step, it)).collect();
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    for (log, size) in last.into_values() {
+        bytes += size;
+        if bytes > ALL_MAX {
+            break;
+        }
+        let part = store.read(log, 0..NOTES_MAX as u64).await?;
+        let text = String::from_utf8_lossy(&part.bytes).into_owned();
+        if !text.trim().is_empty() {
+            found.push((log.output(), text));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::MemoryLogs;
+
+    fn log(step: u32, attempt: u16) -> LogId {
+        LogId { run: RunId(7), step: StepIx(step), attempt, delivery: 1 }
+    }
+
+    #[tokio::test]
+    async fn what_was_written_last_is_found_and_is_no_output() {
+        let store = MemoryLogs::new();
+        let write = async |log: LogId, text: &str| {
+            store.append(log, 0, text.into()).await.expect("it takes it");
+        };
+        write(log(0, 1), "printed").await;
+        write(log(0, 1).notes(), "# One").await;
+        write(log(0, 2).notes(), "# Two").await;
+        write(log(1, 1).notes(), " \n").await;
+        let found = notes(&store, RunId(7)).await.expect("it reads");
+        assert_eq!(found, [(log(0, 2), "# Two".to_owned())]);
+        assert_eq!(printed(&store, RunId(7)).await, Ok(vec![(log(0, 1), 7)]));
+    }
+
+    #[tokio::test]
+    async fn a_page_has_room_for_so_much() {
+        let store = MemoryLogs::new();
+        for step in 0..9 {
+            let text = vec![b'x'; NOTES_MAX];
+            store.append(log(step, 1).notes(), 0, text).await.expect("it takes it");
+        }
+        assert_eq!(notes(&store, RunId(7)).await.map(|found| found.len()), Ok(8));
+    }
+}
