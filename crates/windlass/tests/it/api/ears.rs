@@ -42,7 +42,11 @@ impl Ears {
 
     /// The same, with more lines in its head.
     pub(crate) async fn with(at: SocketAddr, path: &str, headers: &str) -> Self {
-        let mut stream = TcpStream::connect(at).await.expect("it listens");
+        Self::over(TcpStream::connect(at).await.expect("it listens"), path, headers).await
+    }
+
+    /// The same, over a connection that is there.
+    pub(crate) async fn over(mut stream: TcpStream, path: &str, headers: &str) -> Self {
         let head = format!(
             "GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n{headers}\r\n"
         );
@@ -86,6 +90,12 @@ impl Ears {
             }
         }
         panic!("the stream ended before `{kind}`: {all:?}");
+    }
+
+    /// Whether the other end has gone, told by a byte that it does not want.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        let sent = self.stream.get_ref().try_write(b"\n");
+        sent.is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
     }
 
     /// What was told next, as it is: lines up to the next empty one.

@@ -73,19 +73,58 @@ impl Accept for Doors {
     }
 }
 
+/// A controller behind such doors.
+struct House {
+    door: mpsc::Sender<DuplexStream>,
+    _servers: ShutdownSender,
+    _station: Station,
+}
+
+impl House {
+    async fn open() -> Self {
+        let stores = Stores::in_memory();
+        let station = Station::lead(&stores, Office::alone("here")).await;
+        let station = station.expect("nobody else leads");
+        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+        let about = About { cluster: "test".to_owned(), advertise: String::new() };
+        let routes = router(Arc::new(station.api(&stores, &logs, about)));
+        let (door, doors) = mpsc::channel(1);
+        let (servers, ends) = ShutdownSender::new();
+        tokio::spawn(Server::new(Doors(doors), routes).run(ends));
+        Self { door, _servers: servers, _station: station }
+    }
+
+    async fn come_in(&self) -> DuplexStream {
+        let (stream, far) = duplex(64 << 10);
+        self.door.send(far).await.expect("it is open");
+        stream
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_has_nothing_to_tell_shows_that_it_lives() {
+    let house = House::open().await;
+    let mut stream = house.come_in().await;
+    let began = Instant::now();
+    let ask = "GET /events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n";
+    stream.write_all(ask.as_bytes()).await.expect("it reads");
+    let mut heard = String::new();
+    while heard.matches(": keep-alive\nid: 1\n\n").count() < 4 {
+        let mut bytes = [0; 1_000];
+        let read = stream.read(&mut bytes).await.expect("it is sent");
+        assert!(read > 0, "it goes on: {heard}");
+        heard += std::str::from_utf8(&bytes[..read]).expect("it is text");
+    }
+    assert_eq!(began.elapsed().as_secs(), 60);
+    assert!(heard.contains("retry: 1000\nid: 1\n\n"), "{heard}");
+    assert!(!heard.contains("data:"), "nothing happened: {heard}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_body_that_trickles_is_waited_for_a_minute() {
-    let stores = Stores::in_memory();
-    let station = Station::lead(&stores, Office::alone("here")).await.expect("nobody else leads");
-    let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-    let about = About { cluster: "test".to_owned(), advertise: String::new() };
-    let routes = router(Arc::new(station.api(&stores, &logs, about)));
-    let (door, doors) = mpsc::channel(1);
-    let (_servers, ends) = ShutdownSender::new();
-    tokio::spawn(Server::new(Doors(doors), routes).run(ends));
+    let house = House::open().await;
     for length in ["content-length: 1000", "transfer-encoding: chunked"] {
-        let (mut stream, far) = duplex(64 << 10);
-        door.send(far).await.expect("it is open");
+        let mut stream = house.come_in().await;
         let began = Instant::now();
         let head = format!("POST /runs HTTP/1.1\r\nhost: a\r\n{length}\r\n\r\n");
         stream.write_all(head.as_bytes()).await.expect("it reads");

@@ -1,9 +1,13 @@
 //! Event streams: each event once, in order, whatever becomes of the connection.
 
 use std::num::Wrapping;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
+use tokio::time::{Instant, sleep};
 use windlass::controller::Published;
+use windlass::controller::api::Bounds;
 use windlass::core::engine::Event;
 use windlass::journal::{Position, Snapshot, encode_state};
 use windlass::local::Stores;
@@ -85,7 +89,7 @@ async fn who_is_cut_off_two_hundred_times_hears_of_each_of_ten_thousand_events_o
     let path = format!("/runs/{run}/events");
     let (mut dice, mut heard, mut cuts) = (Dice(Wrapping(4)), Vec::new(), 0);
     // The run is a little ahead of who follows it, so that it is told from memory and from history, and goes on.
-    allowed.add_permits(300);
+    allowed.add_permits(60);
     'cut: loop {
         let mut ears = Ears::open(controller.address, &path, heard.last().copied()).await;
         let until = if cuts < 200 { dice.upto(99) } else { u64::MAX };
@@ -152,7 +156,7 @@ async fn who_heard_of_nothing_comes_back_to_where_it_was() {
     drop(ears);
     // Told nothing, cut off, and something happens before it is back.
     let mut ears = Ears::open(controller.address, "/events", None).await;
-    let quiet = tokio::time::timeout(std::time::Duration::from_millis(100), ears.next()).await;
+    let quiet = tokio::time::timeout(Duration::from_millis(100), ears.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
     let last = ears.last;
     assert!(last >= told.id, "it was told where it is");
@@ -228,6 +232,34 @@ async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
     assert_eq!(controller.ask(ask).await.refusal(), (410, "gone"));
     let mut ears = Ears::open(controller.address, &format!("/events?after={upto}"), None).await;
     assert_eq!(ears.next().await.and_then(|told| told.id), Some(upto.0 + 1));
+    controller.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_takes_nothing_is_cut_off_and_goes_on_by_id() {
+    let bounds = Bounds { read_within: Duration::from_millis(300), ..Bounds::default() };
+    let controller = Controller::with(Setup { bounds, ..Setup::default() }).await;
+    // More than lies in the buffers between two ends, and more than is kept in memory.
+    for _ in 0..3 {
+        let run = controller.submit(&many(10_000)).await;
+        controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
+    }
+    let socket = TcpSocket::new_v4().expect("there are sockets");
+    socket.set_recv_buffer_size(4_096).expect("it can be small");
+    let stream = socket.connect(controller.address).await.expect("it listens");
+    let mut ears = Ears::over(stream, "/events?after=0", "").await;
+    for id in 1..=10 {
+        assert_eq!(ears.next().await.and_then(|told| told.id), Some(id));
+    }
+    let end = Instant::now() + Duration::from_mins(1);
+    while !ears.is_cut_off() {
+        assert!(Instant::now() < end, "nobody cuts it off");
+        sleep(Duration::from_millis(10)).await;
+    }
+    let mut again = Ears::open(controller.address, "/events", ears.last).await;
+    for id in 11..=20_000 {
+        assert_eq!(again.next().await.and_then(|told| told.id), Some(id));
+    }
     controller.shut_down().await;
 }
 
