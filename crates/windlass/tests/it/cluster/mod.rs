@@ -7,6 +7,7 @@ mod endings;
 mod load;
 mod metrics;
 mod parity;
+mod strangers;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod streams;
 mod talk;
