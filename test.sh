@@ -8,11 +8,14 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-DEFAULT_STAGES=(setup fmt lint build test sim hunt doc generated lockfile)
-DEEP_STAGES=(test-deep sim-deep fuzz typos deny machete)
+DEFAULT_STAGES=(setup fmt lint build test api sim hunt doc generated lockfile)
+DEEP_STAGES=(test-deep api-deep sim-deep fuzz typos deny machete)
 
 # How long each part of the input is fuzzed.
 FUZZ_SECONDS=600
+# How long a controller is asked by a fuzzer.
+API_SECONDS=25
+API_SECONDS_DEEP=600
 # Packages in Cargo.lock. Raise it in the commit that adds a dependency, and say there why it is worth it.
 PACKAGES_MAX=140
 SCHEDULES=10000
@@ -63,6 +66,15 @@ stage_test() {
         cargo test --workspace --lib --bins --tests --no-fail-fast
     fi
     cargo test --workspace --doc
+}
+
+# A live controller is asked by a fuzzer that knows its OpenAPI document; skipped where PyPI is not reached.
+stage_api() {
+    fuzz/api/run.sh "$API_SECONDS"
+}
+
+stage_api-deep() {
+    fuzz/api/run.sh "$API_SECONDS_DEEP"
 }
 
 stage_sim() {
