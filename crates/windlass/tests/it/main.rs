@@ -22,6 +22,7 @@ mod golden;
 #[cfg(target_os = "linux")]
 mod guard;
 mod logs;
+mod python;
 #[cfg(target_os = "linux")]
 mod run;
 mod station;

@@ -18,6 +18,7 @@
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
 //! | `routes`, `router` | which path leads where, and what it needs |
 //! | `doors`, `rates` | connections; how many requests a second |
+//! | `openapi` | the API described for programs |
 //!
 //! A refusal is a problem of RFC 9457 with a stable code, see [`Refused`]. Bodies are bounded, and so are connections.
 
@@ -31,6 +32,7 @@ mod hosts;
 mod input;
 mod metrics;
 mod names;
+mod openapi;
 mod rates;
 mod refused;
 mod router;

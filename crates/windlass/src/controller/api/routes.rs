@@ -11,7 +11,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::Scope;
 
 use super::router::Api;
-use super::{cluster, events, forced, foreign, metrics, runs, sessions, tokens, workers};
+use super::{cluster, events, forced, foreign, metrics, openapi, runs, sessions, tokens, workers};
 
 /// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
 const PIPELINE_MAX: usize = 9 << 20;
@@ -27,6 +27,15 @@ pub(super) struct Route {
 }
 
 impl Route {
+    /// What is done with the path, in small letters.
+    pub(super) const fn method(&self) -> &'static str {
+        match self.method {
+            MethodFilter::GET => "get",
+            MethodFilter::POST => "post",
+            _ => "other",
+        }
+    }
+
     /// The same, for bodies of up to so many bytes.
     fn with_body(self, most: usize) -> Self {
         Self { handler: self.handler.layer(DefaultBodyLimit::max(most)), ..self }
@@ -69,6 +78,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         open("/healthz", cluster::health),
         open("/readyz", cluster::ready),
+        open("/openapi.json", openapi::show),
         open("/cluster", cluster::show),
         read("/metrics", metrics::show),
         read("/runs", runs::list),

@@ -11,6 +11,7 @@ mod hosts;
 mod limits;
 mod matrix;
 mod metrics;
+mod openapi;
 mod reading;
 mod runs;
 mod slow;

@@ -12,6 +12,7 @@ use serde_json::Value;
 use windlass_core::problem::Code;
 
 use super::crew::{Folder, SHIP, repository};
+use crate::python::python;
 
 /// Every key that the design has a place for, available or not.
 const EVERY_KEY: &str = include_str!("every_key.yml");
@@ -128,20 +129,9 @@ fn validated(mut command: Command, files: &BTreeMap<String, String>) -> BTreeMap
     told
 }
 
-/// A Python that has the validator: the first that is found, or the system's.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+/// A Python that has the validator.
 fn validator() -> Option<Command> {
-    let has = |python: &&str| {
-        let probe = Command::new(python).args(["-c", "import jsonschema, yaml"]).output();
-        probe.is_ok_and(|output| output.status.success())
-    };
-    let found = ["python3", "/usr/bin/python3"].into_iter().find(has).map(Command::new);
-    if found.is_none() {
-        let help = "no validator of JSON Schema: apt-get install python3-jsonschema python3-yaml";
-        println!("skipped: {help}");
-        assert!(!std::env::vars().any(|of| of == ("CI".into(), "true".into())), "{help}");
-    }
-    found
+    python("jsonschema, yaml", "python3-jsonschema python3-yaml")
 }
 
 fn script() -> std::path::PathBuf {

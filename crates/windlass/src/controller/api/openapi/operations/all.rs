@@ -1,0 +1,11 @@
+//! All of them.
+
+use super::{cluster, foreign, runs, sessions};
+use crate::controller::api::openapi::operation::Operation;
+
+/// Every operation that is described.
+pub(in crate::controller::api::openapi) fn operations() -> Vec<Operation> {
+    let kinds =
+        [cluster::operations(), runs::operations(), foreign::operations(), sessions::operations()];
+    kinds.into_iter().flatten().collect()
+}

@@ -1,0 +1,46 @@
+//! The cluster: how it is, who works, what is held and what waits.
+
+use crate::controller::api::openapi::operation::{Operation, get, post};
+use crate::controller::api::openapi::schema::{anything, list, named, object, text};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/openapi.json", "This document").answers(200, "OpenAPI 3.1", anything()),
+        get("/healthz", "Whether the process answers").answers_as(
+            200,
+            "It does",
+            "text/plain; charset=utf-8",
+            text(),
+        ),
+        get("/readyz", "Whether to send it requests")
+            .query("leader", text(), "Present, with whatever value: only if it leads")
+            .answers_as(200, "It is ready", "text/plain; charset=utf-8", text())
+            .refuses(&["not_leader", "ending", "stalled"]),
+        get("/cluster", "Which cluster this is").answers(200, "The cluster", named("Cluster")),
+        get("/metrics", "Numbers for Prometheus").answers_as(
+            200,
+            "In its text format",
+            "text/plain; version=0.0.4; charset=utf-8",
+            text(),
+        ),
+        get("/workers", "Every worker that is known").answers(
+            200,
+            "Workers",
+            list(named("Worker")),
+        ),
+        post("/workers/{id}/drain", "Give a worker no more leases")
+            .part("id", text(), "Its name or its number")
+            .answers(200, "It is drained", object([("id", text())]))
+            .refuses(&["no_such_worker", "refused"]),
+        get("/locks", "Every lock that an active run names").answers(
+            200,
+            "Locks",
+            list(named("Lock")),
+        ),
+        get("/queue", "What is ready and waits, by requirement").answers(
+            200,
+            "The queue",
+            list(named("Waiting")),
+        ),
+    ]
+}

@@ -1,0 +1,9 @@
+//! What is said of each route, a file for each kind.
+
+mod all;
+mod cluster;
+mod foreign;
+mod runs;
+mod sessions;
+
+pub(super) use all::operations;

@@ -1,0 +1,73 @@
+//! The cluster, its workers, locks and queue, and what a worker is offered.
+
+use serde_json::Value;
+
+use crate::controller::api::openapi::schema::{
+    count, list, map, moment, object, or_null, text, word,
+};
+
+const WORKER_STATUS: &[&str] = &["online", "stale", "draining", "lost", "ended"];
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Cluster", cluster()),
+        ("Worker", worker()),
+        ("Lock", lock()),
+        ("Waiting", waiting()),
+        ("Offer", offer()),
+    ]
+}
+
+fn cluster() -> Value {
+    object([("id", text()), ("version", text()), ("protocol", count()), ("advertise", text())])
+}
+
+fn worker() -> Value {
+    object([
+        ("id", text()),
+        ("name", text()),
+        ("status", word(WORKER_STATUS)),
+        ("labels", list(text())),
+        ("slots", count()),
+        ("leases", count()),
+        ("since", moment()),
+    ])
+}
+
+fn lock() -> Value {
+    let holder = object([
+        ("run", text()),
+        ("step", count()),
+        ("name", text()),
+        ("worker", text()),
+        ("fence", count()),
+        ("since", moment()),
+    ]);
+    object([("name", text()), ("slots", count()), ("holders", list(holder)), ("waiting", count())])
+}
+
+fn waiting() -> Value {
+    object([
+        ("requires", text()),
+        ("ready", count()),
+        ("locked", count()),
+        ("oldest", moment()),
+        ("workers", count()),
+        ("free", count()),
+    ])
+}
+
+fn offer() -> Value {
+    object([
+        ("step_id", text()),
+        ("run_id", text()),
+        ("phase", text()),
+        ("lease_expires_at", moment()),
+        ("fence", count()),
+        ("run", text()),
+        ("env", map(text())),
+        ("secrets", list(text())),
+        ("dir", or_null(text())),
+        ("timeout_ms", or_null(count())),
+    ])
+}
