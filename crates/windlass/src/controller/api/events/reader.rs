@@ -87,7 +87,7 @@ impl Reader {
         match self.subject {
             Subject::All(_) => self.read_all().await,
             Subject::Run(run, Phase::Past) => self.read_past(run).await,
-            Subject::Run(run, Phase::Live) => Ok(self.read_live(run)),
+            Subject::Run(run, Phase::Live) => self.read_live(run).await,
             Subject::Run(run, Phase::Over) => self.last_words(run).await,
         }
     }
@@ -146,13 +146,15 @@ impl Reader {
     }
 
     /// A run that goes on: what is about it, and what interrupts it.
-    fn read_live(&mut self, run: RunId) -> Read {
+    async fn read_live(&mut self, run: RunId) -> Result<Read, Refused> {
         let batch = match self.ahead() {
-            Ahead::Nothing => return Read::Nothing,
+            Ahead::Nothing => return Ok(Read::Nothing),
             Ahead::Batch(batch) => batch,
             Ahead::Gone => {
+                // Histories may be as far behind: to look there before they have come up would be to look again.
+                lookup::caught_up(&self.api).await?;
                 self.subject = Subject::Run(run, Phase::Past);
-                return Read::Passed;
+                return Ok(Read::Passed);
             }
         };
         let (frames, told) = (batch.frames(), self.position);
@@ -164,7 +166,7 @@ impl Reader {
         if frames.iter().any(|frame| is_news(frame) && ends(frame)) {
             self.subject = Subject::Run(run, Phase::Over);
         }
-        text.map_or(Read::Passed, Read::Text)
+        Ok(text.map_or(Read::Passed, Read::Text))
     }
 
     /// Without an id: who comes back all the same is told so again.
