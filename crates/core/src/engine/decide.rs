@@ -63,7 +63,7 @@ impl Engine {
             Request::Drain { worker } => self.drain(out, worker),
             Request::ForceRelease { lock, fence } => self.force_release(out, lock, fence),
             Request::Seal { run } => self.seal(out, run),
-            Request::Silent => Answer::Silent(self.silent_workers()),
+            Request::Silent => Answer::Silent(self.contacts()),
             Request::Tick => self.tick(out),
             Request::Asked { by, request } => self.asked(out, by, *request),
             Request::Join { register, digest } => {

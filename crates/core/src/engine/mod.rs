@@ -71,7 +71,7 @@ pub use report::{
     StopReport, WorkerReport,
 };
 pub use request::{Answer, Decision, Denial, Request, Submit, Warning};
-pub use standing::Standing;
+pub use standing::{Contacts, Standing};
 pub use state::{Counts, Engine};
 pub use transition::{Change, IllegalChange, next_status};
 pub use utc::Utc;

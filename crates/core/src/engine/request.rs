@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::event::{CancelLevel, Event, Reused, RunOptions};
+use super::standing::Contacts;
 use crate::access::{Digest, NewToken, Principal};
 use crate::id::{Fence, Incarnation, RunId, Term, TokenId, WorkerId};
 use crate::plan::Plan;
@@ -202,8 +203,8 @@ pub enum Answer {
     },
     /// The token was made, or was there.
     TokenCreated(TokenId),
-    /// These workers count as live, and two of their exchanges are overdue.
-    Silent(Vec<WorkerId>),
+    /// When workers were heard, and who is silent.
+    Silent(Contacts),
     /// A worker was refused.
     Refused(Refusal),
     /// Something else was refused.

@@ -8,6 +8,7 @@ use super::report::WorkerReport;
 use super::state::Engine;
 use super::worker::{Worker, WorkerStatus};
 use crate::id::WorkerId;
+use crate::time::Time;
 
 /// Exchanges that a worker may leave out before it is called stale. One may be late or lost without meaning anything.
 const MISSED: u64 = 2;
@@ -55,15 +56,34 @@ impl WorkerReport<'_> {
     }
 }
 
+/// When workers were heard. Only the leader's own engine knows: it is in no event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contacts {
+    /// Workers that count as live and were not heard for more than two intervals, by number.
+    pub silent: Vec<WorkerId>,
+    /// When this leader last heard each, or took over if it has not, by number.
+    pub heard: Vec<(WorkerId, Time)>,
+}
+
+impl Contacts {
+    /// When a worker was last heard.
+    pub fn heard(&self, worker: WorkerId) -> Option<Time> {
+        let found = self.heard.binary_search_by_key(&worker, |(known, _)| *known);
+        found.ok().map(|at| self.heard[at].1)
+    }
+}
+
 impl Engine {
-    /// Workers that count as live and were not heard for more than two intervals, by number. Only the leader's own
-    /// engine knows: when workers were heard is in no event.
-    pub(super) fn silent_workers(&self) -> Vec<WorkerId> {
+    /// When workers were heard, and who is silent.
+    pub(super) fn contacts(&self) -> Contacts {
         let patience = self.interval().times(MISSED);
         let silent = |it: &&Worker| {
             it.is_live() && it.leases_expire() && self.now.since(it.contact) > patience
         };
-        let workers = self.worker_ids.values().map(|worker| &self.workers[*worker]);
-        workers.filter(silent).map(|it| it.id).collect()
+        let workers = || self.worker_ids.values().map(|worker| &self.workers[*worker]);
+        Contacts {
+            silent: workers().filter(silent).map(|it| it.id).collect(),
+            heard: workers().map(|it| (it.id, it.contact)).collect(),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Workers that vanish: what they held goes to others, within bounds.
 
-use windlass_core::engine::{Answer, Event, Request, WorkerStatus};
+use windlass_core::engine::{Answer, Contacts, Event, Request, WorkerStatus};
 use windlass_core::id::WorkerId;
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::{Retry, StepSpec};
@@ -257,11 +257,30 @@ fn few_workers_that_vanish_are_given_up_together() {
     assert_eq!(lost.count(), 3);
 }
 
+fn contacts(crew: &mut Crew) -> Contacts {
+    let Answer::Silent(contacts) = crew.ask(Request::Silent) else { panic!("it is a question") };
+    contacts
+}
+
+#[test]
+fn a_leader_knows_when_it_heard_each_worker() {
+    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let at = |crew: &mut Crew| contacts(crew).heard.iter().map(|(_, at)| *at).collect::<Vec<_>>();
+    let before = at(&mut crew);
+    crew.cut("alpha");
+    crew.pass(TTL.part(2));
+    let after = at(&mut crew);
+    assert_eq!(after[0], before[0], "alpha is not heard any more");
+    assert!(after[1] > before[1], "beta is");
+    assert_eq!(contacts(&mut crew).heard(WorkerId(u64::MAX)), None);
+}
+
 /// Each worker's name and the word for where it stands.
 fn standings(crew: &mut Crew) -> String {
-    let Answer::Silent(silent) = crew.ask(Request::Silent) else { panic!("it is a question") };
+    let contacts = contacts(crew);
     let workers = crew.engine.workers();
-    let words = workers.map(|worker| format!("{} {}", worker.name, worker.standing(&silent)));
+    let words =
+        workers.map(|worker| format!("{} {}", worker.name, worker.standing(&contacts.silent)));
     words.collect::<Vec<_>>().join(", ")
 }
 

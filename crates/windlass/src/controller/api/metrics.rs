@@ -17,7 +17,7 @@ use crate::controller::metrics;
 
 /// The page of metrics.
 pub(super) async fn show(State(api): State<Arc<Api>>) -> impl IntoResponse {
-    let silent = workers::silent(&api).await;
+    let silent = workers::contacts(&api).await.silent;
     let state = api.handle.views().look(|view| metrics::State::of(view, &silent));
     let page = metrics::page(&state, api.handle.meters(), api.now());
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)

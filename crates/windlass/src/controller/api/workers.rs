@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use windlass_core::engine::{
-    Answer, ClassReport, LockHolder, LockReport, Request, Utc, WorkerReport, WorkerStatus,
+    Answer, ClassReport, Contacts, LockHolder, LockReport, Request, Utc, WorkerReport, WorkerStatus,
 };
 use windlass_core::id::WorkerId;
 
@@ -23,10 +23,10 @@ const SILENT_WITHIN: Duration = Duration::from_secs(1);
 
 /// Every worker that is known.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
-    let silent = silent(&api).await;
+    let contacts = contacts(&api).await;
     Answered(api.handle.views().look(|view| {
         let shown = |worker: WorkerReport<'_>| {
-            let mut shown = worker_json(&worker, &silent);
+            let mut shown = worker_json(&worker, &contacts);
             let enrolment = view.engine.keys().worker(worker.id);
             shown["enrolled_by"] = enrolment.map(|it| it.by.to_json()).into();
             shown["revoked"] = enrolment.is_some_and(|it| it.revoked.is_some()).into();
@@ -36,24 +36,25 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
     }))
 }
 
-/// Workers that were not heard just now. A leader that cannot say is not waited for: while nothing becomes durable, who
-/// is registered can be told all the same.
-pub(super) async fn silent(api: &Api) -> Vec<WorkerId> {
+/// When workers were heard. A leader that cannot say is not waited for: while nothing becomes durable, who is registered
+/// can be told all the same.
+pub(super) async fn contacts(api: &Api) -> Contacts {
     match timeout(SILENT_WITHIN, api.handle.ask(Request::Silent)).await {
-        Ok(Ok(Answer::Silent(silent))) => silent,
-        _ => Vec::new(),
+        Ok(Ok(Answer::Silent(contacts))) => contacts,
+        _ => Contacts::default(),
     }
 }
 
-fn worker_json(worker: &WorkerReport<'_>, silent: &[WorkerId]) -> Value {
+fn worker_json(worker: &WorkerReport<'_>, contacts: &Contacts) -> Value {
     json!({
         "id": worker.id.0.to_string(),
         "name": worker.name,
-        "status": worker.standing(silent).to_string(),
+        "status": worker.standing(&contacts.silent).to_string(),
         "labels": worker.labels,
         "slots": worker.slots,
         "leases": worker.leases,
         "since": Utc(worker.since).to_string(),
+        "heard": contacts.heard(worker.id).map(|at| Utc(at).to_string()),
     })
 }
 

@@ -107,3 +107,19 @@ impl fmt::Debug for Told {
         f.debug_struct("Told").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_so_many_streams_and_no_more() {
+        let streams = Streams::default();
+        let mut seats: Vec<_> = (0..STREAMS_MAX).map(|_| streams.seat()).collect();
+        assert!(seats.iter().all(Result::is_ok));
+        let refused = streams.seat().expect_err("they are taken").into_response();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        seats.pop();
+        assert!(streams.seat().is_ok(), "one has gone");
+    }
+}
