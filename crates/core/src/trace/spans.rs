@@ -237,3 +237,78 @@ fn of_run(status: RunStatus) -> SpanStatus {
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{EndedAs, Reused, RunOptions, Settled};
+    use crate::id::Seq;
+    use crate::outcome::Output;
+    use crate::plan::{PlanBuilder, StepSpec};
+
+    const RUN: RunId = RunId(7);
+
+    fn submitted() -> Event {
+        let mut plan = PlanBuilder::new("ship");
+        for step in ["build", "test", "kept"] {
+            plan.step(step, StepSpec::default());
+        }
+        let plan = Arc::new(plan.build().expect("a valid plan"));
+        let reused = vec![Reused { step: StepIx(2), from: RunId(6), output: Output::None }];
+        Event::RunSubmitted { run: RUN, plan, options: RunOptions::default(), reused }
+    }
+
+    fn granted(delivery: u16) -> Event {
+        let (step, worker, fence) = (StepIx(0), WorkerId(3), Fence(delivery.into()));
+        Event::Granted { run: RUN, step, attempt: 1, delivery, worker, fence, seq: Seq(1) }
+    }
+
+    fn ended(fence: u64, outcome: Outcome, next: Next) -> Event {
+        let (step, fence, ended) = (StepIx(0), Fence(fence), EndedAs::Reported);
+        Event::Ended { run: RUN, step, fence, outcome, next, ended }
+    }
+
+    /// Spans in a line each: name, parent, from, to, status and the one attribute that has it in words.
+    fn told(spans: &mut Spans, events: impl IntoIterator<Item = Event>) -> Vec<String> {
+        let context = TraceContext::new(RUN, None);
+        let names = [(context.run(), "ship"), (context.step(StepIx(0)), "build")];
+        let line = |span: Span| {
+            assert_eq!(span.trace, context.trace());
+            let parent = names.iter().find(|(id, _)| Some(*id) == span.parent);
+            let parent = parent.map_or("", |(_, name)| name);
+            let status = span.attributes.iter().find(|(key, _)| *key == "windlass.status");
+            let Some((_, Attribute::Text(status))) = status else { panic!("{span:?}") };
+            let (from, to) = (span.began.as_millis(), span.ended.as_millis());
+            format!("{} of {parent:?} {from}..{to} {status} {:?}", span.name, span.status)
+        };
+        let fold = |(at, event)| spans.fold(Time::from_millis(at), &event);
+        (1..).zip(events).flat_map(fold).map(line).collect()
+    }
+
+    #[test]
+    fn each_hand_out_is_a_span_and_so_is_what_was_never_handed_out() {
+        let lost = Outcome::plain(OutcomeKind::Lost);
+        let events = [
+            submitted(),
+            granted(1),
+            ended(1, lost, Next::Again { charged: true }),
+            granted(2),
+            Event::Started { run: RUN, step: StepIx(0), fence: Fence(2) },
+            ended(2, Outcome::exit(0), Next::Done(StepStatus::Succeeded)),
+            Event::StepSettled { run: RUN, step: StepIx(1), settled: Settled::CancelledWithRun },
+            Event::RunEnded { run: RUN, status: RunStatus::Cancelled },
+        ];
+        let mut spans = Spans::default();
+        let expected = [
+            "kept of \"ship\" 1..1 cached Ok",
+            "build attempt 1 of \"build\" 2..3 lost Error(\"lost\")",
+            "build attempt 1 of \"build\" 4..6 succeeded Ok",
+            "build of \"ship\" 2..6 succeeded Ok",
+            "test of \"ship\" 7..7 cancelled Unset",
+            "ship of \"\" 1..8 cancelled Unset",
+        ];
+        assert_eq!(told(&mut spans, events), expected);
+        assert!(spans.runs.is_empty(), "what has ended is forgotten");
+        assert!(told(&mut spans, [granted(3)]).is_empty(), "a run that is not known has no spans");
+    }
+}

@@ -12,6 +12,8 @@ pub(crate) enum Manner {
     Takes,
     /// Refuses the first requests, and takes what is sent then.
     RefusesFirst(usize),
+    /// Refuses everything, for good.
+    Refuses,
     /// Never says anything.
     Hangs,
 }
@@ -145,11 +147,15 @@ fn serve(stream: TcpStream, manner: Manner, keeps: &Mutex<Kept>) {
         let mut kept = keeps.lock().expect("nobody panics");
         kept.heads.push(head);
         let refuses = matches!(manner, Manner::RefusesFirst(first) if kept.heads.len() <= first);
-        if !refuses {
+        if !refuses && manner != Manner::Refuses {
             kept.requests.push(serde_json::from_slice(&body).expect("it is JSON"));
         }
         drop(kept);
-        let (status, answer) = if refuses { ("503 Busy", "") } else { ("200 OK", "{}") };
+        let (status, answer) = match manner {
+            Manner::Refuses => ("400 Bad Request", ""),
+            _ if refuses => ("503 Service Unavailable", ""),
+            _ => ("200 OK", "{}"),
+        };
         if manner == Manner::Hangs {
             // Until the other end has had enough.
             drop(reader.read(&mut [0]));

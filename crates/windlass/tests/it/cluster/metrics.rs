@@ -21,7 +21,8 @@ steps:
   long: { run: 'echo $$ >> pids; until test -e go; do sleep 0.05; done' }
 ";
 
-fn scrape(port: u16) -> Option<Exposition> {
+/// The metrics at an address of their own.
+pub(super) fn scrape(port: u16) -> Option<Exposition> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let ask = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(ask.as_bytes()).ok()?;

@@ -2,7 +2,8 @@
 
 use rustix::process::Signal;
 
-use super::arrange::Cluster;
+use super::arrange::{Cluster, free_port};
+use super::metrics::scrape;
 use crate::collector::{Collector, Manner};
 use crate::run::arrange::until;
 
@@ -41,4 +42,20 @@ fn a_trace_outlives_its_controller_and_a_collector_that_was_busy() {
     assert_eq!(collector.spans().len(), 5, "each once: {:#?}", collector.spans());
     cluster.controller.signal(Signal::TERM);
     until("it ends", || cluster.controller.is_over());
+}
+
+#[test]
+fn spans_that_nobody_takes_are_counted() {
+    for (manner, result) in [(Manner::Refuses, "dropped"), (Manner::Takes, "sent")] {
+        let (collector, port) = (Collector::start(manner), free_port());
+        let (address, metrics) = (collector.address(), format!("127.0.0.1:{port}"));
+        let cluster = Cluster::start(&format!("--otlp {address} --metrics-listen {metrics}"));
+        cluster.ended(&cluster.submit("steps: { only: { run: 'true' } }"));
+        until(&format!("three are {result}"), || {
+            let page = scrape(port).expect("it answers");
+            page.value("windlass_trace_spans_total", &[("result", result)]).to_string() == "3"
+        });
+        let spans = if manner == Manner::Takes { 3 } else { 0 };
+        assert_eq!(collector.spans().len(), spans);
+    }
 }
