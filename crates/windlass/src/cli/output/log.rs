@@ -97,6 +97,8 @@ pub(in crate::cli) struct About {
     pub(in crate::cli) attempt: Option<(u16, u16)>,
     pub(in crate::cli) worker: Option<String>,
     pub(in crate::cli) fence: Option<Fence>,
+    /// On whose word.
+    pub(in crate::cli) by: Option<String>,
 }
 
 impl Said {
@@ -114,7 +116,7 @@ impl Said {
     }
 
     fn object(&self, now: Time) -> Value {
-        let About { run, pipeline, step, attempt, worker, fence } = &self.about;
+        let About { run, pipeline, step, attempt, worker, fence, by } = &self.about;
         let mut object = Map::new();
         let mut put = |key: &str, value: Option<Value>| {
             object.extend(value.map(|value| (key.to_owned(), value)));
@@ -129,6 +131,7 @@ impl Said {
         put("delivery", attempt.map(|(_, delivery)| delivery.into()));
         put("worker", worker.clone().map(Into::into));
         put("fence", fence.map(|fence| fence.0.into()));
+        put("by", by.clone().map(Into::into));
         Value::Object(object)
     }
 }
@@ -194,6 +197,7 @@ mod tests {
                 attempt: Some((2, 3)),
                 worker: Some("far".to_owned()),
                 fence: Some(Fence(9)),
+                by: Some("token ci".to_owned()),
             },
         }
     }
@@ -209,6 +213,7 @@ mod tests {
             "time": "1970-01-01T01:02:03.004Z", "level": "warn",
             "message": "run 7 \"s\"\n\u{1b}[2J is lost", "run": "7", "pipeline": "ship",
             "step": "test[a\nb]", "attempt": 2, "delivery": 3, "worker": "far", "fence": 9,
+            "by": "token ci",
         });
         assert_eq!(said().object(Time::ZERO), expected);
         let bare = Said::new(Level::Info, "hello").object(Time::ZERO);

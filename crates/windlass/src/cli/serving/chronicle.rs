@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use windlass_core::access::Act;
 use windlass_core::engine::{CancelReason, EndedAs, Event, Next};
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::OutcomeKind;
@@ -110,13 +111,14 @@ impl Chronicle {
             attempt: lease.map(|lease| lease.attempt),
             worker: worker.map(|worker| self.worker(worker)),
             fence,
+            by: of_whom(event),
         }
     }
 
     /// What there is to say, if it matters enough.
     fn words(&self, event: &Event) -> Option<(Level, String)> {
         let words = self.of_cluster(event).or_else(|| of_run(event));
-        let words = words.or_else(|| self.of_lease(event));
+        let words = words.or_else(|| of_act(event)).or_else(|| self.of_lease(event));
         words.filter(|(level, _)| self.log.says(*level))
     }
 
@@ -218,4 +220,41 @@ fn of_run(event: &Event) -> Option<(Level, String)> {
         Event::RunEnded { run, status } => (Level::Info, format!("run {run} {status}")),
         _ => return None,
     })
+}
+
+/// What was done on somebody's word. What has a line of its own beside is told to those who want to know everything.
+fn of_act(event: &Event) -> Option<(Level, String)> {
+    let Event::Acted { by, act, about } = event else { return None };
+    let (level, done) = match act {
+        Act::Submit => (Level::Debug, "submitted"),
+        Act::Cancel => (Level::Info, "cancelled"),
+        Act::Join => (Level::Debug, "let in"),
+        Act::Drain => (Level::Info, "drained"),
+        Act::RevokeWorker => (Level::Warn, "revoked"),
+        Act::ForceRelease => (Level::Warn, "freed by force"),
+        Act::CreateToken => (Level::Info, "made"),
+        Act::RevokeToken => (Level::Info, "taken back"),
+    };
+    Some((level, format!("{about} was {done} by {by}")))
+}
+
+fn of_whom(event: &Event) -> Option<String> {
+    let Event::Acted { by, .. } = event else { return None };
+    Some(by.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::access::{About, Principal};
+
+    use super::*;
+
+    #[test]
+    fn who_had_something_done_is_told() {
+        let about = About::Lock { name: "port".into(), fence: Fence(17) };
+        let event = Event::Acted { by: Principal::TokenFile, act: Act::ForceRelease, about };
+        let told = "lock port of lease 17 was freed by force by token file".to_owned();
+        assert_eq!(of_act(&event), Some((Level::Warn, told)));
+        assert_eq!(of_whom(&event).as_deref(), Some("token file"));
+    }
 }

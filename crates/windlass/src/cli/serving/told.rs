@@ -98,6 +98,7 @@ fn about(grant: &Grant, worker: &str) -> About {
         attempt: Some((grant.lease.attempt, grant.delivery)),
         worker: Some(worker.to_owned()),
         fence: Some(grant.lease.fence),
+        by: None,
     }
 }
 
