@@ -10,7 +10,7 @@ use super::layers::{Said, Whence};
 use crate::cli::error::CliError;
 
 /// What steps get, and what windlass tells its own processes: no settings, and no mistakes.
-const OF_STEPS: [&str; 11] = [
+const OF_STEPS: [&str; 10] = [
     "WINDLASS_ATTEMPT",
     "WINDLASS_FENCE",
     "WINDLASS_GUARD",
@@ -20,7 +20,6 @@ const OF_STEPS: [&str; 11] = [
     "WINDLASS_RUN",
     "WINDLASS_STEP",
     "WINDLASS_SUMMARY",
-    "WINDLASS_TRACEPARENT",
     "WINDLASS_WORKER",
 ];
 

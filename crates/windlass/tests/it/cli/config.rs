@@ -183,6 +183,16 @@ fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
 }
 
 #[test]
+fn what_steps_get_is_no_mistake() {
+    let program = env!("CARGO_BIN_EXE_windlass");
+    let step = format!(
+        "steps:\n  a:\n    matrix: {{ listen: [x] }}\n    run: {program} config show client\n"
+    );
+    let ended = Folder::with(&step).run("run");
+    assert!(ended.contains("client.to") && !ended.starts_with("exit code"), "{ended}");
+}
+
+#[test]
 fn the_documentation_lists_every_setting() {
     let file = repository().join("docs/configuration.md");
     let text = fs::read_to_string(file).expect("it is there");
