@@ -26,6 +26,8 @@ stage_setup() {
     command -v git >/dev/null || missing+=(git)
     # A linker, and the C compiler that blake3 asks for.
     command -v cc >/dev/null || missing+=(gcc)
+    # The authority that vouches for a controller in the tests of TLS.
+    command -v openssl >/dev/null || missing+=(openssl)
     # Counts the syncs of a journal.
     command -v strace >/dev/null || missing+=(strace)
     # An independent reader of the JSON Schema that `windlass schema` prints.

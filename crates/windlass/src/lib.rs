@@ -20,6 +20,8 @@ pub mod logs;
 pub mod shutdown;
 pub mod store;
 pub mod tables;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod worker;
 
 pub use windlass_core as core;

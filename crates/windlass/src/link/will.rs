@@ -10,6 +10,8 @@ use windlass_core::id::{Incarnation, WorkerId};
 pub struct Will {
     /// Where leaders are.
     pub ways: Vec<String>,
+    /// The file that has the certificates of who vouches for leaders.
+    pub ca: Option<String>,
     /// The cluster's token.
     pub token: Option<String>,
     /// The worker's secret.

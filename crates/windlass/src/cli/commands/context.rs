@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
 use crate::cli::reading::Saved;
 use crate::cli::settings::{CLIENT, Layers};
-use crate::link::http::Place;
+use crate::link::http::{Place, dialler};
 
 /// Save the controller that commands ask; without one, show it
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ Commands that read runs look where the first of these says:
   `to` below `client` in a file of settings: see `windlass config --help`
   the folder .windlass, here or above
 The token's file is --token-file, WINDLASS_TOKEN_FILE, or what was saved with the same URL. Only
-its path is saved. `windlass run` always works on this machine.
+its path is saved, and that of --ca. `windlass run` always works on this machine.
 
 Examples:
   windlass context http://build.example:7700 --token-file ~/.windlass-token
@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// A file with the controller's token
     #[arg(long, value_name = "FILE", requires = "url")]
     token_file: Option<PathBuf>,
+    /// A file with the certificates of who vouches for the controller
+    #[arg(long, value_name = "FILE", requires = "url")]
+    ca: Option<PathBuf>,
     /// Forget what was saved
     #[arg(long, conflicts_with = "url")]
     none: bool,
@@ -49,7 +52,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     if let Some(file) = &file {
         crate::cli::serving::read_token(file)?;
     }
-    let saved = Saved { url: url.to_string(), token_file: file };
+    let ca = args.ca.as_ref().map(|file| context.folder.join(file));
+    dialler(ca.as_deref()).map_err(CliError::usage)?;
+    let saved = Saved { url: url.to_string(), token_file: file, ca };
     saved.store()?;
     output::talk(&format!("saved: commands that read runs ask {url}"));
     Ok(0)

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         serve: Serve {
             listen: args.listen,
             advertise: None,
+            tls: None,
             hosts: Vec::new(),
             rate: RATE,
             store,

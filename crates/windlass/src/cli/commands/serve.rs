@@ -12,7 +12,7 @@ use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
 use crate::cli::otlp;
 use crate::cli::project::{STORE, store_folder};
-use crate::cli::serving::{self, Runs, Serve};
+use crate::cli::serving::{self, Runs, Serve, TlsPaths};
 use crate::cli::settings::ConfigArgs;
 use crate::controller::traces::Collector;
 use crate::link::http::{BadPlace, Place};
@@ -26,7 +26,8 @@ without it for a while and find it again.
 
 Examples:
   windlass serve
-  windlass serve --listen 0.0.0.0:7700 --token-file token --advertise http://build.example:7700")]
+  windlass serve --listen 0.0.0.0:7700 --token-file token --advertise http://build.example:7700
+  windlass serve --listen 0.0.0.0:7700 --token-file token --tls-cert tls.pem --tls-key tls.key")]
 pub(crate) struct Args {
     #[command(flatten)]
     _file: ConfigArgs,
@@ -60,6 +61,12 @@ pub(crate) struct Args {
     /// A file with a token that opens everything, beside those that `windlass token create` makes
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Speak TLS: a file with the certificate, and those between it and one that clients know
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The file with its private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Steps at a time here; as many as there are cores if not said
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     jobs: Option<u32>,
@@ -121,6 +128,10 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     Err("it asks for no token, so it has to be a loopback address: others read /metrics of --listen".to_owned())
 }
 
+fn tls_paths((certificate, key): (PathBuf, PathBuf)) -> TlsPaths {
+    TlsPaths { certificate, key }
+}
+
 /// Serves until it is told to end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let store = match &args.store {
@@ -130,6 +141,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     serving::serve(&Serve {
         listen: args.listen,
         advertise: args.advertise.clone(),
+        tls: args.tls_cert.clone().zip(args.tls_key.clone()).map(tls_paths),
         hosts: args.allow_host.clone(),
         rate: args.rate_limit,
         store,

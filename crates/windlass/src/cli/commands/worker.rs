@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// A file with the cluster's token
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// A file with the certificates of who vouches for controllers; else `WINDLASS_CA`, else whom browsers believe
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// End if no controller answers for so long, such as 60s; otherwise it waits for ever
     #[arg(long, value_name = "DURATION", value_parser = super::serve::lease)]
     leader_grace: Option<Span>,
@@ -85,6 +88,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         slots: args.slots.unwrap_or_else(cores),
         labels: with_labels(&args.label),
         token,
+        ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),
         log: args.log.logger(),

@@ -1,6 +1,5 @@
 //! Requests to a controller, and what its refusals mean to somebody at a command line.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -10,9 +9,7 @@ use windlass_core::time::Time;
 
 use crate::cli::error::CliError;
 use crate::cli::output::Hints;
-use crate::link::http::{
-    Answered, Ask, CallError, Client, Credentials, Place, Problem, Tcp, may_follow,
-};
+use crate::link::http::{Answered, Ask, CallError, Client, Place, Problem};
 
 /// How long an answer may take that waits for nothing.
 const WITHIN: Duration = Duration::from_secs(15);
@@ -26,11 +23,10 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// The controller at a place, which is shown a token if there is one, and is named on a command line by these flags.
-    pub(crate) fn new(place: Place, token: Option<String>, flags: String) -> Self {
-        let credentials = Credentials { token, worker: None };
+    /// The controller at a place, which a client reaches, and which is named on a command line by these flags.
+    pub(crate) fn new(place: Place, client: Client, flags: String) -> Self {
         let hints = Hints { controller: Some(flags), ..Hints::default() };
-        Self { client: Client::new(Arc::new(Tcp), credentials), place, hints }
+        Self { client, place, hints }
     }
 
     /// Commands about its runs.
@@ -82,7 +78,7 @@ impl Controller {
 
     fn led_by(&self, leader: &str) -> Option<Place> {
         let leader = leader.parse().ok()?;
-        may_follow(std::slice::from_ref(&self.place), &leader).then_some(leader)
+        self.client.may_follow(std::slice::from_ref(&self.place), &leader).then_some(leader)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cli::output::{self, Ink, quoted};
 use crate::cli::project::{self, STORE};
 use crate::cli::serving::read_token;
 use crate::cli::settings::{CLIENT, ConfigArgs, Layers, Said, Whence};
-use crate::link::http::Place;
+use crate::link::http::{Client, Credentials, Place, dialler};
 
 /// Which controller to ask.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -25,6 +25,9 @@ pub(crate) struct ControllerArgs {
     /// A file with the controller's token; else `WINDLASS_TOKEN_FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// A file with the certificates of who vouches for it; else `WINDLASS_CA`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) file: ConfigArgs,
 }
@@ -84,42 +87,53 @@ impl ControllerArgs {
             let line = format!("asking {place} ({by})");
             output::talk(&context.err.paint(Ink::Quiet, &line));
         }
-        let token = self.token(&place, &layers, context)?;
-        Ok(Some(Controller::new(place, token, self.flags())))
+        let files = Files { place: &place, layers: &layers, context };
+        let token = files.named("token-file", self.token_file.as_deref());
+        let token = token.map(|file| read_token(&file)).transpose()?;
+        let dial = dialler(files.named("ca", self.ca.as_deref()).as_deref());
+        let dial = dial.map_err(CliError::usage)?;
+        let client = Client::new(dial, Credentials { token, worker: None });
+        Ok(Some(Controller::new(place, client, self.flags())))
     }
 
     /// The flags that were given, for commands that are hinted at.
     fn flags(&self) -> String {
         let to = self.to.iter().map(|to| format!(" --to {}", quoted(to)));
-        let file = self.token_file.iter().map(|file| file.to_string_lossy());
-        let file = file.map(|file| format!(" --token-file {}", quoted(&file)));
-        let settings = self.file.config.iter().map(|file| file.to_string_lossy());
-        let settings = settings.map(|file| format!(" --config {}", quoted(&file)));
-        to.chain(file).chain(settings).collect()
+        let flag = |flag: &str, file: &Option<PathBuf>| {
+            let file = file.as_ref()?.to_string_lossy();
+            Some(format!(" {flag} {}", quoted(&file)))
+        };
+        let token = flag("--token-file", &self.token_file);
+        let files = [token, flag("--ca", &self.ca), flag("--config", &self.file.config)];
+        to.chain(files.into_iter().flatten()).collect()
     }
+}
 
-    /// The token that is shown. That of the saved context goes to its controller alone, and so does that of a file which
-    /// names one.
-    fn token(
-        &self,
-        place: &Place,
-        layers: &Layers,
-        context: &Context,
-    ) -> Result<Option<String>, CliError> {
-        let is_it = |url: &str| url.parse().as_ref() == Ok(place);
-        let given = || self.token_file.as_ref().map(|file| context.folder.join(file));
+/// Looks for the files that go with a controller.
+struct Files<'a> {
+    place: &'a Place,
+    layers: &'a Layers,
+    context: &'a Context,
+}
+
+impl Files<'_> {
+    /// The file that a setting names. That of the saved context is for its controller alone, and so is that of a file of
+    /// settings which names one.
+    fn named(&self, setting: &str, given: Option<&Path>) -> Option<PathBuf> {
+        let is_it = |url: &str| url.parse().as_ref() == Ok(self.place);
+        let given = || given.map(|file| self.context.folder.join(file));
         let value = |said: Said| PathBuf::from(said.values.concat());
-        let by_variable = || layers.by_variable(CLIENT, "token-file").map(value);
+        let by_variable = || self.layers.by_variable(CLIENT, setting).map(value);
         let saved = || {
-            let saved = Saved::load().ok().flatten()?;
-            saved.token_file.filter(|_| is_it(&saved.url))
+            let saved = Saved::load().ok().flatten().filter(|saved| is_it(&saved.url))?;
+            saved.setting(setting).map(PathBuf::from)
         };
         let by_file = || {
-            let its = layers.by_file(CLIENT, "to").is_none_or(|to| is_it(&to.values.concat()));
-            layers.by_file(CLIENT, "token-file").filter(|_| its).map(value)
+            let to = self.layers.by_file(CLIENT, "to");
+            let its = to.is_none_or(|to| is_it(&to.values.concat()));
+            self.layers.by_file(CLIENT, setting).filter(|_| its).map(value)
         };
-        let file = given().or_else(by_variable).or_else(saved).or_else(by_file);
-        file.map(|file| read_token(&file)).transpose()
+        given().or_else(by_variable).or_else(saved).or_else(by_file)
     }
 }
 

@@ -18,6 +18,9 @@ pub(crate) struct Saved {
     /// The file that has its token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_file: Option<PathBuf>,
+    /// The file that has the certificates of who vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 impl Saved {
@@ -39,6 +42,7 @@ impl Saved {
         match name {
             "to" => Some(self.url),
             "token-file" => self.token_file.map(|file| file.display().to_string()),
+            "ca" => self.ca.map(|file| file.display().to_string()),
             _ => None,
         }
     }

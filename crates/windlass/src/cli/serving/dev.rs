@@ -44,7 +44,7 @@ pub(crate) fn dev(order: &Dev) -> Result<u8, CliError> {
         let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
         let mut controller = Controller::start(&order.serve).await?;
         controller.say_hello(&order.serve);
-        let join = format!("http://{}", controller.address());
+        let join = controller.url().to_owned();
         let mut crew = Crew { order, program, join, workers: Vec::new() };
         let failed = tokio::select! {
             failed = crew.keep() => Some(not_started(&failed)),

@@ -5,6 +5,7 @@
 
 mod chronicle;
 mod dev;
+mod doors;
 mod ends;
 mod post;
 mod serve;
@@ -13,6 +14,7 @@ mod told;
 mod work;
 
 pub(crate) use dev::{Dev, dev};
+pub(crate) use doors::TlsPaths;
 pub(crate) use serve::{Runs, Serve, serve};
 pub(crate) use token::read as read_token;
 pub(crate) use work::{Work, work};

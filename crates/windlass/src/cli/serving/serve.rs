@@ -12,6 +12,7 @@ use windlass_core::requirement::Labels;
 use windlass_core::time::Span;
 
 use super::chronicle::Chronicle;
+use super::doors::{Doors, TlsPaths};
 use super::ends::Ends;
 use super::post::{guard, place};
 use super::token::{self, Rereading};
@@ -37,6 +38,8 @@ pub(crate) struct Serve {
     pub(crate) listen: SocketAddr,
     /// Where others reach it; where it listens if nothing else is said.
     pub(crate) advertise: Option<Place>,
+    /// What it speaks TLS with, if it does.
+    pub(crate) tls: Option<TlsPaths>,
     /// What else it is known by.
     pub(crate) hosts: Vec<String>,
     /// Requests a second of one token or address.
@@ -80,6 +83,13 @@ pub(crate) enum Runs {
     PinnedOnly,
 }
 
+impl Serve {
+    /// What is spoken where it listens.
+    const fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+}
+
 /// Serves until it is told to end.
 pub(crate) fn serve(order: &Serve) -> Result<u8, CliError> {
     crate::cli::reading::runtime()?.block_on(async {
@@ -114,7 +124,8 @@ pub(super) fn no_signals(error: &std::io::Error) -> CliError {
 #[derive(Debug)]
 pub(super) struct Controller {
     station: Station,
-    address: SocketAddr,
+    /// Where it listens.
+    url: String,
     advertise: String,
     cluster: String,
     /// Told first: nobody new is to be sent here.
@@ -134,10 +145,9 @@ impl Controller {
         let tokens = FileTokens::new(&tokens.unwrap_or_default());
         let listener = listen(order.listen).await?;
         let address = listener.local_addr().map_err(|error| taken(order.listen, &error))?;
-        let advertise = match &order.advertise {
-            Some(place) => place.to_string(),
-            None => format!("http://{address}"),
-        };
+        let doors = Doors::new(listener, order)?;
+        let url = format!("{}://{address}", order.scheme());
+        let advertise = order.advertise.as_ref().map_or_else(|| url.clone(), ToString::to_string);
         let stores = Stores::open(&order.store)?;
         order.warn(&stores.warnings);
         let office = Office {
@@ -156,7 +166,7 @@ impl Controller {
         let api = station.api(&stores, &logs, about.clone());
         let api = api.with_tokens(tokens.clone()).known_as(hosts(order, address)).until(ends_soon);
         let api = api.at_rate(Rate { each_second: order.rate, at_once: 2 * order.rate });
-        let server = Server::new(listener, router(Arc::new(api)));
+        let server = Server::new(doors, router(Arc::new(api)));
         let told = station.api(&stores, &logs, about.clone());
         let mut tasks = observers(order, (&station, &stores), told, &ends).await?;
         tasks.push(tokio::spawn(server.run(ends.clone())));
@@ -169,12 +179,12 @@ impl Controller {
         }
         let state = State::open(&order.store.join("workers/leader"))?;
         station.work(crew(order, &state, logs).await?).await?;
-        Ok(Self { station, address, advertise, cluster, ending, servers, tasks, _state: state })
+        Ok(Self { station, url, advertise, cluster, ending, servers, tasks, _state: state })
     }
 
     /// Where it listens.
-    pub(super) const fn address(&self) -> SocketAddr {
-        self.address
+    pub(super) fn url(&self) -> &str {
+        &self.url
     }
 
     pub(super) fn say_hello(&self, order: &Serve) {
@@ -184,13 +194,13 @@ impl Controller {
         };
         let token = if asks(order, &self.station) { " --token-file FILE" } else { "" };
         order.log.greet(&format!(
-            "windlass {} leads cluster {} on http://{}\n\
+            "windlass {} leads cluster {} on {}\n\
              runs are kept in {}; {what}\n\
              join:    windlass worker --join {}{token}\n\
              submit:  windlass submit FILE --to {}{token}",
             env!("CARGO_PKG_VERSION"),
             self.cluster,
-            self.address,
+            self.url,
             order.store.display(),
             self.advertise,
             self.advertise,
@@ -272,6 +282,11 @@ fn asks(order: &Serve, station: &Station) -> bool {
 
 /// Whoever reaches a controller that asks for nothing can run anything on its workers.
 async fn refuse_open_doors(order: &Serve) -> Result<(), CliError> {
+    let secure = order.advertise.as_ref().is_none_or(Place::is_secure);
+    if order.tls.is_some() && !secure {
+        let what = "TLS is spoken here, and --advertise says http://";
+        return Err(CliError::usage(what).hint("write it with https://"));
+    }
     if order.listen.ip().is_loopback() || order.token_file.is_some() {
         return Ok(());
     }

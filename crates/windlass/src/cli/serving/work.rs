@@ -16,7 +16,8 @@ use super::told::{ToldLink, ToldSteps};
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
 use crate::link::http::{
-    Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, Tcp, say_goodbye,
+    Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, dialler,
+    say_goodbye,
 };
 use crate::link::{Link, LinkError, Will, WorkerSecret};
 use crate::local::system_now;
@@ -43,6 +44,8 @@ pub(crate) struct Work {
     pub(crate) slots: u32,
     /// What it advertises.
     pub(crate) labels: Labels,
+    /// Who vouches for controllers.
+    pub(crate) ca: Option<PathBuf>,
     /// What it shows the controller.
     pub(crate) token: Option<String>,
     /// What it keeps between its lives.
@@ -98,9 +101,9 @@ impl Joined {
         // Before anything else: what an earlier life left may hold locks.
         state.kill_strays().await?;
         // Who this worker is is told to its own cluster only.
-        let cluster = find_within(order, &link(order, None)).await?;
+        let cluster = find_within(order, &link(order, None)?).await?;
         let membership = Arc::new(state.enter(&cluster.id)?);
-        let link = Arc::new(link(order, Some(membership.secret().clone())));
+        let link = Arc::new(link(order, Some(membership.secret().clone()))?);
         let (name, at) = (&order.name, link.place());
         order.log.note(Level::Info, format!("worker {name} joins cluster {} at {at}", cluster.id));
         let (logs, shipping) = HttpLogs::open(membership.logs(), Arc::clone(&link))
@@ -141,10 +144,11 @@ impl Joined {
     }
 }
 
-fn link(order: &Work, worker: Option<WorkerSecret>) -> HttpLink {
+fn link(order: &Work, worker: Option<WorkerSecret>) -> Result<HttpLink, CliError> {
     let credentials = Credentials { token: order.token.clone(), worker };
-    let client = Client::new(Arc::new(Tcp), credentials);
-    HttpLink::new(Arc::new(client), order.join.clone())
+    let dial = dialler(order.ca.as_deref()).map_err(CliError::usage)?;
+    let client = Client::new(dial, credentials);
+    Ok(HttpLink::new(Arc::new(client), order.join.clone()))
 }
 
 fn register(order: &Work, membership: &Membership) -> Result<Register, CliError> {
@@ -162,6 +166,7 @@ fn register(order: &Work, membership: &Membership) -> Result<Register, CliError>
 fn will(order: &Work, membership: &Membership, incarnation: Incarnation) -> Will {
     Will {
         ways: order.join.iter().map(ToString::to_string).collect(),
+        ca: order.ca.as_ref().map(|file| file.to_string_lossy().into_owned()),
         token: order.token.clone(),
         secret: membership.secret().to_hex(),
         worker: membership.worker_id(),

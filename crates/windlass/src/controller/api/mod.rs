@@ -44,6 +44,8 @@ mod workers;
 mod writers;
 
 pub use access::{FileTokens, file_tokens};
+#[cfg(feature = "tls")]
+pub use doors::TlsDoors;
 pub use doors::{Accept, Bounds, Caller, Peer, Server};
 pub use hosts::Hosts;
 pub use metrics::metrics_router;

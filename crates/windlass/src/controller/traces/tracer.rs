@@ -15,7 +15,7 @@ use crate::controller::metrics::Meters;
 use crate::controller::reader::Reader;
 use crate::controller::view::Views;
 use crate::journal::{Journal, Position};
-use crate::link::http::{Client, Credentials, Tcp};
+use crate::link::http::{Client, Credentials, Tcp, dialler};
 use crate::shutdown::Shutdown;
 
 /// Spans that may wait to be sent, a few megabytes: those of some thousand steps. What comes beyond is dropped.
@@ -58,7 +58,10 @@ impl Traces {
         let (queue, spans) = mpsc::channel(QUEUE_MAX);
         let exporter = Exporter {
             collector: self.collector.clone(),
-            client: Client::new(Arc::new(Tcp), Credentials::default()),
+            client: Client::new(
+                dialler(None).unwrap_or_else(|_| Arc::new(Tcp)),
+                Credentials::default(),
+            ),
             spans,
             meters: Arc::clone(&self.meters),
             shutdown: shutdown.clone(),

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
 use super::dial::Dial;
-use super::follow::Place;
+use super::follow::{Place, may_follow};
 use super::wire::{BUFFER_MAX, LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
 use crate::link::WorkerSecret;
 
@@ -141,6 +141,11 @@ impl Client {
         &self.credentials
     }
 
+    /// Whether who was given these places may go where one of them sends it.
+    pub fn may_follow(&self, given: &[Place], to: &Place) -> bool {
+        may_follow(given, to, self.dial.knows_peers())
+    }
+
     /// Reads something.
     pub async fn get(
         &self,
@@ -188,7 +193,7 @@ impl Client {
     }
 
     async fn connect(&self, place: &Place) -> Result<SendRequest<Full<Bytes>>, String> {
-        let dialled = timeout(DIAL_WITHIN, self.dial.dial(place.host(), place.port())).await;
+        let dialled = timeout(DIAL_WITHIN, self.dial.dial(place)).await;
         let stream = dialled.map_err(|_| "no connection in time".to_owned())?;
         let stream = stream.map_err(|error| error.to_string())?;
         let handshake =

@@ -1,12 +1,17 @@
-//! How a connection is made: over TCP, to a socket beside a store, or through a test's network.
+//! How a connection is made: over TCP with TLS or without, to a socket beside a store, or through a test's network.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::{fmt, io};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+
+use super::follow::Place;
+#[cfg(feature = "tls")]
+use crate::tls::Trust;
 
 /// A connection, as the HTTP on top of it sees it.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -18,23 +23,70 @@ pub type Dialled<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> 
 
 /// Makes connections.
 pub trait Dial: Send + Sync + fmt::Debug {
-    /// Connects to a port of a host.
-    fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialled<'a>;
+    /// Connects to a controller.
+    fn dial<'a>(&'a self, place: &'a Place) -> Dialled<'a>;
+
+    /// Whether it connects with TLS to nobody but those whom the cluster's own authority vouches for.
+    fn knows_peers(&self) -> bool {
+        false
+    }
 }
 
-/// Connections over TCP.
+/// How the controllers of a cluster are reached: over TCP, and those with TLS only if the certificates in a file vouch for
+/// them, or, without a file, those that browsers believe. Says what is wrong with the file.
+pub fn dialler(ca: Option<&Path>) -> Result<Arc<dyn Dial>, String> {
+    #[cfg(feature = "tls")]
+    return Ok(Arc::new(Secure(Trust::new(ca).map_err(|bad| bad.to_string())?)));
+    #[cfg(not(feature = "tls"))]
+    match ca {
+        None => Ok(Arc::new(Tcp)),
+        Some(_) => Err("this windlass was built without TLS".to_owned()),
+    }
+}
+
+/// Connections over TCP, without TLS.
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp;
 
 impl Dial for Tcp {
-    fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialled<'a> {
+    fn dial<'a>(&'a self, place: &'a Place) -> Dialled<'a> {
         Box::pin(async move {
-            let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
-            // A message is written whole: waiting for more of it would only delay it.
-            stream.set_nodelay(true)?;
-            Ok(Box::new(stream) as Box<dyn Stream>)
+            if place.is_secure() {
+                return Err(io::Error::other("it asks for TLS, which is not spoken here"));
+            }
+            Ok(Box::new(connect(place).await?) as Box<dyn Stream>)
         })
     }
+}
+
+/// Connections over TCP, with TLS to places that ask for it.
+#[cfg(feature = "tls")]
+#[derive(Clone, Debug)]
+struct Secure(Trust);
+
+#[cfg(feature = "tls")]
+impl Dial for Secure {
+    fn dial<'a>(&'a self, place: &'a Place) -> Dialled<'a> {
+        Box::pin(async move {
+            let stream = connect(place).await?;
+            if !place.is_secure() {
+                return Ok(Box::new(stream) as Box<dyn Stream>);
+            }
+            Ok(Box::new(self.0.secure(place.host(), stream).await?) as Box<dyn Stream>)
+        })
+    }
+
+    fn knows_peers(&self) -> bool {
+        self.0.is_own()
+    }
+}
+
+async fn connect(place: &Place) -> io::Result<TcpStream> {
+    let host = place.host().trim_matches(['[', ']']);
+    let stream = TcpStream::connect((host, place.port())).await?;
+    // A message is written whole: waiting for more of it would only delay it.
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// Connections to a socket in the file system, whatever the host is called.
@@ -42,7 +94,7 @@ impl Dial for Tcp {
 pub struct UnixSocket(pub PathBuf);
 
 impl Dial for UnixSocket {
-    fn dial<'a>(&'a self, _: &'a str, _: u16) -> Dialled<'a> {
+    fn dial<'a>(&'a self, _: &'a Place) -> Dialled<'a> {
         Box::pin(async move {
             let stream = UnixStream::connect(&self.0).await?;
             Ok(Box::new(stream) as Box<dyn Stream>)

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The address of a controller: `http://host:port`.
+/// The address of a controller: `http://host:port`, or `https://` where it speaks TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
+    secure: bool,
     host: String,
     port: u16,
 }
@@ -22,6 +23,11 @@ pub struct BadPlace {
 const PORT: u16 = 7700;
 
 impl Place {
+    /// Whether TLS is spoken there.
+    pub const fn is_secure(&self) -> bool {
+        self.secure
+    }
+
     /// The host; an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         &self.host
@@ -38,11 +44,12 @@ impl FromStr for Place {
 
     fn from_str(text: &str) -> Result<Self, BadPlace> {
         let bad = |why| BadPlace { text: text.to_owned(), why };
-        let rest = match text.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(("https", _)) => return Err(bad("TLS is not available yet")),
-            Some(_) => return Err(bad("only http:// is known")),
-            None => text,
+        let (secure, rest) = match text.split_once("://") {
+            Some(("http", rest)) => (false, rest),
+            Some(("https", rest)) if cfg!(feature = "tls") => (true, rest),
+            Some(("https", _)) => return Err(bad("this windlass was built without TLS")),
+            Some(_) => return Err(bad("only http:// and https:// are known")),
+            None => (false, text),
         };
         let rest = rest.trim_end_matches('/');
         if rest.contains(['/', '?', '#', '@']) || rest.contains(char::is_whitespace) {
@@ -60,20 +67,27 @@ impl FromStr for Place {
         if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
             return Err(bad("an IPv6 address stands in brackets"));
         }
-        Ok(Self { host: host.to_owned(), port })
+        Ok(Self { secure, host: host.to_owned(), port })
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}:{}", self.host, self.port)
+        let scheme = if self.secure { "https" } else { "http" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
     }
 }
 
 /// Whether somebody who was given these places may go where one of them sends it: to another port of a host that it was
-/// given, and nowhere else. Otherwise whoever answers once could have every token and step sent to a host of its own.
-pub fn may_follow(given: &[Place], to: &Place) -> bool {
-    given.iter().any(|place| place.host.eq_ignore_ascii_case(&to.host))
+/// given, or, if it knows the cluster's controllers by an authority of their own, to any of them; never from TLS to where
+/// there is none. Otherwise whoever answers once could have every token and step sent to a host of its own.
+pub fn may_follow(given: &[Place], to: &Place, knows_peers: bool) -> bool {
+    let all_secure = given.iter().all(Place::is_secure);
+    if knows_peers && all_secure && to.secure {
+        return true;
+    }
+    let same = |place: &Place| place.host.eq_ignore_ascii_case(&to.host);
+    given.iter().any(|place| same(place) && (to.secure || !place.secure))
 }
 
 #[cfg(test)]
@@ -97,8 +111,7 @@ mod tests {
 
     #[test]
     fn what_is_none_is_told_why() {
-        assert_eq!(place("https://a"), "TLS is not available yet");
-        assert_eq!(place("ftp://a"), "only http:// is known");
+        assert_eq!(place("ftp://a"), "only http:// and https:// are known");
         assert_eq!(place("http://a/b"), "it has more than a host and a port");
         assert_eq!(place("http://me:secret@a"), "it has more than a host and a port");
         assert_eq!(place("http://a:x"), "its port is no number from 1 to 65535");
@@ -107,10 +120,30 @@ mod tests {
         assert_eq!(place("::1"), "an IPv6 address stands in brackets");
     }
 
+    fn places(texts: &[&str]) -> Vec<Place> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
     #[test]
     fn one_is_sent_to_hosts_that_one_was_given_only() {
-        let given: Vec<Place> = ["http://a:1", "http://b"].map(|text| text.parse().unwrap()).into();
-        assert!(may_follow(&given, &"http://A:9".parse().unwrap()));
-        assert!(!may_follow(&given, &"http://c:1".parse().unwrap()));
+        let follows =
+            |to: &str| may_follow(&places(&["http://a:1", "http://b"]), &places(&[to])[0], false);
+        assert!(follows("http://A:9"));
+        assert!(!follows("http://c:1"));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn with_tls_one_is_sent_to_peers_that_are_known_and_never_to_where_there_is_none() {
+        let given = places(&["https://a:1", "https://b"]);
+        let follows = |to: &str, knows_peers| may_follow(&given, &places(&[to])[0], knows_peers);
+        assert!(follows("https://a:9", false) && follows("https://a:9", true));
+        assert!(!follows("https://c", false), "anybody has a certificate that browsers believe");
+        assert!(follows("https://c", true), "only the cluster has one of its own authority");
+        assert!(!follows("http://a:1", true) && !follows("http://c", true));
+        let mixed = places(&["https://a", "http://b"]);
+        assert!(!may_follow(&mixed, &places(&["https://c"])[0], true));
+        assert!(may_follow(&mixed, &places(&["https://b"])[0], false), "TLS is no loss");
+        assert_eq!(place("https://build.example"), "https://build.example:7700");
     }
 }

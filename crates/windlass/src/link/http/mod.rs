@@ -18,7 +18,8 @@
 //! before is parked, and one for output, so that a flood of it delays no lease. Output is acknowledged with the number of
 //! bytes that the leader would take next, its *credit*: a leader that is slow is sent less.
 //!
-//! A leader that is not one answers 503 and names who leads. A worker follows only to hosts that it was given.
+//! A leader that is not one answers 503 and names who leads. A worker follows only to hosts that it was given, or, with TLS
+//! and the cluster's own authority (`--ca`), to whoever that vouches for.
 
 mod client;
 mod dial;
@@ -30,7 +31,7 @@ mod wire;
 mod worker_link;
 
 pub use client::{Answered, Ask, CallError, Client, Credentials};
-pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket};
+pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket, dialler};
 pub use follow::{BadPlace, Place, may_follow};
 pub use logs::{HttpLogs, Shipping};
 pub use testament::{report_ended, say_goodbye};

@@ -1,5 +1,6 @@
 //! The end of a worker's life, told by itself or, after its death, by its guard.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use tokio::time::sleep;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 
 use super::client::{CallError, Client, Credentials};
-use super::dial::Tcp;
+use super::dial::{Tcp, dialler};
 use super::follow::Place;
 use super::wire::EndedReport;
 use super::worker_link::HttpLink;
@@ -43,7 +44,10 @@ pub async fn say_goodbye(link: &HttpLink, worker: WorkerId, incarnation: Incarna
 
 async fn report(will: &Will, started: &[Fence]) {
     let worker = WorkerSecret::parse(&will.secret).ok();
-    let client = Client::new(Arc::new(Tcp), Credentials { token: will.token.clone(), worker });
+    // A file that is gone leaves those whom browsers believe.
+    let dial = dialler(will.ca.as_deref().map(Path::new)).or_else(|_| dialler(None));
+    let dial = dial.unwrap_or_else(|_| Arc::new(Tcp));
+    let client = Client::new(dial, Credentials { token: will.token.clone(), worker });
     let report = EndedReport { incarnation: will.incarnation, started: started.to_vec() };
     let path = format!("/workers/{}/ended", will.worker.0);
     let ways: Vec<Place> = will.ways.iter().filter_map(|way| way.parse().ok()).collect();

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
 use super::client::{CallError, Client};
-use super::follow::{Place, may_follow};
+use super::follow::Place;
 use super::wire::Cluster;
 use crate::link::{Carried, Link, LinkError};
 
@@ -86,7 +86,10 @@ impl HttpLink {
         match error {
             CallError::NotLeader { leader, .. } => {
                 let leader = leader.and_then(|text| text.parse().ok());
-                self.turn_to(place, leader.filter(|leader| may_follow(&self.given, leader)));
+                self.turn_to(
+                    place,
+                    leader.filter(|leader| self.client.may_follow(&self.given, leader)),
+                );
                 LinkError::NotLeader(place.to_string())
             }
             CallError::Refused(problem) if problem.code == "revoked_worker" => {

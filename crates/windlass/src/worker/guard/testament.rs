@@ -58,6 +58,7 @@ mod tests {
     fn will(incarnation: u64) -> Will {
         Will {
             ways: Vec::new(),
+            ca: None,
             token: None,
             secret: String::new(),
             worker: WorkerId(7),

@@ -65,7 +65,7 @@ pub(super) fn command(folder: &Path, line: &str) -> Command {
     for variable in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "CI", "GITHUB_ACTIONS", "LC_ALL"] {
         command.env_remove(variable);
     }
-    for variable in ["WINDLASS_URL", "WINDLASS_TOKEN_FILE"] {
+    for variable in ["WINDLASS_URL", "WINDLASS_TOKEN_FILE", "WINDLASS_CA"] {
         command.env_remove(variable);
     }
     // What somebody saved for themselves is not for tests.

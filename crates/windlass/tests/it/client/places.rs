@@ -112,7 +112,7 @@ fn a_context_remembers_where_the_token_is_and_not_the_token() {
 fn places_where_no_controller_is() {
     let place = Place::with(ONE);
     for (url, code, words) in [
-        ("https://a", 2, "TLS is not available yet"),
+        ("ftp://a", 2, "only http:// and https:// are known"),
         ("http://a/b", 2, "more than a host and a port"),
         ("http://127.0.0.1:1", 5, "cannot be reached"),
         ("http://no-such-host.invalid:7700", 5, "cannot be reached"),

@@ -1,5 +1,9 @@
 //! The controller's doors as others find them: what it starts with, whether it is ready, and how it ends.
 
 mod arrange;
+#[cfg(feature = "tls")]
+mod authority;
 mod ready;
 mod starting;
+#[cfg(feature = "tls")]
+mod tls;

@@ -2,7 +2,7 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `accept` | where connections come from, and who is at the other end |
+//! | `accept`, `tls` | where connections come from, and who is at the other end |
 //! | `server` | the loop that takes them in and ends them in good order |
 //! | `seats` | how many there may be, in all and of one address; who has to go when there are more |
 //! | `paced` | a connection whose other end reads nothing is given up |
@@ -13,6 +13,10 @@ mod held;
 mod paced;
 mod seats;
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use accept::{Accept, Caller, Peer};
 pub use server::{Bounds, Server};
+#[cfg(feature = "tls")]
+pub use tls::TlsDoors;

@@ -12,7 +12,7 @@ use tokio::io::{
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use windlass::controller::api::{Accept, Caller, Peer};
-use windlass::link::http::{Dial, Dialled, Stream};
+use windlass::link::http::{Dial, Dialled, Place, Stream};
 
 /// Bytes in a pipe before its writer waits.
 const PIPE: usize = 64 << 10;
@@ -184,7 +184,7 @@ struct WayOf {
 }
 
 impl Dial for WayOf {
-    fn dial<'a>(&'a self, _: &'a str, _: u16) -> Dialled<'a> {
+    fn dial<'a>(&'a self, _: &'a Place) -> Dialled<'a> {
         Box::pin(self.network.connect(self.worker))
     }
 }

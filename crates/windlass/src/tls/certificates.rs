@@ -1,0 +1,115 @@
+//! What a controller shows, read anew when its files change.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use std::{fmt, fs};
+
+use rustls::ServerConfig;
+use tokio::time::Instant;
+
+use super::files::{self, BadFile};
+use super::provider::provider;
+
+/// How long a change of the files may go unseen.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Where a controller's certificate is, and its key.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate, and those between it and one that clients know.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// The certificate that is shown now.
+pub struct Certificates {
+    files: TlsFiles,
+    /// Who is told of files that cannot be used.
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+    shown: Mutex<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    config: Arc<ServerConfig>,
+    /// What the files were like when they were last read, of use or not.
+    like: Looks,
+    looked: Instant,
+}
+
+/// When each file was changed, and how large it is.
+type Looks = [Option<(SystemTime, u64)>; 2];
+
+impl Certificates {
+    /// Reads the files. Who is to know is told later on when they change to something that cannot be used; what was shown
+    /// before is then shown on.
+    pub fn open(
+        files: TlsFiles,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, BadFile> {
+        let like = files.look();
+        let config = files.load()?;
+        let shown = Mutex::new(Shown { config, like, looked: Instant::now() });
+        Ok(Self { files, tell: Box::new(tell), shown })
+    }
+
+    /// What is to be shown to who comes now.
+    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.looked.elapsed() >= LOOK_EVERY {
+            shown.looked = Instant::now();
+            // Looked at before they are read: a change in between is seen the next time.
+            let like = self.files.look();
+            if like != shown.like {
+                shown.like = like;
+                self.renew(&mut shown);
+            }
+        }
+        Arc::clone(&shown.config)
+    }
+
+    fn renew(&self, shown: &mut Shown) {
+        match self.files.load() {
+            Ok(config) => {
+                shown.config = config;
+                (self.tell)("the certificate has changed: the new one is shown from now on");
+            }
+            // Half of a change may be there: the other half is another change.
+            Err(bad) => (self.tell)(&format!("{bad}; the certificate of before is shown on")),
+        }
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl TlsFiles {
+    fn look(&self) -> Looks {
+        [&self.certificate, &self.key].map(|file| {
+            let found = fs::metadata(file).ok()?;
+            Some((found.modified().ok()?, found.len()))
+        })
+    }
+
+    fn load(&self) -> Result<Arc<ServerConfig>, BadFile> {
+        let chain = files::certificates(&self.certificate)?;
+        let key = files::key(&self.key)?;
+        let config = ServerConfig::builder_with_provider(provider());
+        let config = config.with_safe_default_protocol_versions();
+        let config = config.expect("the provider has the suites of both versions");
+        let config = config.with_no_client_auth().with_single_cert(chain, key);
+        let mut config = config.map_err(|error| {
+            BadFile::new(
+                &self.certificate,
+                format!("and {} do not fit: {error}", self.key.display()),
+            )
+        })?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}

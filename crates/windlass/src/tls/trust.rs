@@ -1,0 +1,96 @@
+//! Whom a client believes.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{CertificateError, ClientConfig, InvalidMessage, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::files::{self, BadFile};
+use super::provider::provider;
+
+/// Checks that a controller is who it says.
+#[derive(Clone)]
+pub struct Trust {
+    config: Arc<ClientConfig>,
+    own: bool,
+}
+
+impl Trust {
+    /// Believes those that the file's certificates vouch for, or, without a file, those that browsers believe.
+    pub fn new(ca: Option<&Path>) -> Result<Self, BadFile> {
+        let mut roots = RootCertStore::empty();
+        match ca {
+            Some(file) => {
+                for certificate in files::certificates(file)? {
+                    let added = roots.add(certificate);
+                    added
+                        .map_err(|error| BadFile::new(file, format!("cannot be used: {error}")))?;
+                }
+            }
+            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        }
+        let config = ClientConfig::builder_with_provider(provider());
+        let config = config.with_safe_default_protocol_versions();
+        let config = config.expect("the provider has the suites of both versions");
+        let mut config = config.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { config: Arc::new(config), own: ca.is_some() })
+    }
+
+    /// Whether only those are believed whom an authority of one's own vouches for.
+    pub(crate) const fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// Speaks TLS to who should be this host.
+    pub(crate) async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        host: &str,
+        stream: S,
+    ) -> io::Result<TlsStream<S>> {
+        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
+        let name = name.map_err(|_| io::Error::other("no certificate can be for such a host"))?;
+        let connector = TlsConnector::from(Arc::clone(&self.config));
+        connector.connect(name, stream).await.map_err(|error| explain(&error))
+    }
+}
+
+impl std::fmt::Debug for Trust {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.own { "Trust(own)" } else { "Trust(web)" })
+    }
+}
+
+/// What is wrong, and what to do, for the mistakes that are made.
+fn explain(error: &io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let Some(inner) = inner else {
+        return match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                io::Error::other("it closed the connection instead of speaking TLS")
+            }
+            kind => io::Error::new(kind, error.to_string()),
+        };
+    };
+    let why = match inner {
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "it does not speak TLS: its address may begin with http://".to_owned()
+        }
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "nobody that is believed here vouches for its certificate: --ca FILE or WINDLASS_CA names who does".to_owned()
+        }
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "its certificate is for another host".to_owned(),
+        rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        ) => "its certificate has expired".to_owned(),
+        other => format!("no TLS with it: {other}"),
+    };
+    io::Error::other(why)
+}
