@@ -1,7 +1,6 @@
 //! The same file means the same in one process and over a cluster.
 
 use std::collections::BTreeMap;
-
 use std::path::PathBuf;
 
 use serde_json::Value;
