@@ -99,3 +99,19 @@ fn less_is_said_where_less_is_wanted_and_a_slip_is_told() {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("did you mean `debug`?"), "{ended:?}");
 }
+
+#[test]
+fn who_had_a_run_cancelled_is_told() {
+    let cluster = Cluster::start("--no-exec --log-format json");
+    let run = cluster.submit("steps: { a: { run: 'true' } }");
+    let (status, answer) = cluster.post(&format!("/runs/{run}/cancel"), &json!({}));
+    assert_eq!(status, 200, "{answer}");
+    let told = format!("run {run} was cancelled by local");
+    until("it is told", || !with(&lines(&cluster.controller), &told).is_empty());
+    let said = lines(&cluster.controller);
+    let line = with(&said, &told)[0];
+    assert_eq!(
+        (&line["by"], &line["run"], &line["level"]),
+        (&json!("local"), &json!(run), &json!("info"))
+    );
+}
