@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::arrange::{Answer, Ask, Controller};
+use super::arrange::{Answer, Ask, Controller, Setup, TOKEN};
 use crate::python::python;
 
 const TWO: &str = "\
@@ -72,6 +72,7 @@ impl Listener<'_> {
         let line = json!({ "event_type": "output", "payload": "hi\n", "fence": fence });
         self.post("/steps/{id}/events", &[&step], line).await;
         self.look(&run).await;
+        self.post("/locks/{name}/release", &["door"], json!({})).await;
         let done = json!({ "fence": fence, "status": "succeeded", "outputs": { "v": 1 } });
         self.post("/steps/{id}/complete", &[&step], done).await;
         self.look(&run).await;
@@ -80,16 +81,29 @@ impl Listener<'_> {
         self.post("/runs/{run}/rerun", &[&run], json!({ "failed": true })).await;
         self.look("latest").await;
         self.post("/workers/{id}/drain", &["w"], json!({})).await;
+        let token = self.post("/tokens", &[], json!({ "scopes": ["read"] })).await;
+        self.get("/tokens", &[]).await;
+        self.post("/tokens/{id}/revoke", &[token["id"].as_str().expect("an id")], json!({})).await;
+        self.get("/tokens", &[]).await;
     }
 
     async fn look(&mut self, run: &str) {
         for route in ["/openapi.json", "/healthz", "/readyz?leader", "/cluster", "/metrics"] {
             self.get(route, &[]).await;
         }
-        for route in ["/workers", "/locks", "/queue", "/runs?limit=1", "/events?after=0"] {
+        for route in [
+            "/tokens",
+            "/audit",
+            "/workers",
+            "/locks",
+            "/queue",
+            "/runs?limit=1",
+            "/events?after=0",
+        ] {
             self.get(route, &[]).await;
         }
-        for rest in ["", "/events", "/steps?limit=1", "/logs", "/logs/search?text=hi"] {
+        for rest in ["", "/events", "/steps?limit=1", "/logs", "/summaries", "/logs/search?text=hi"]
+        {
             self.get(&format!("/runs/{{run}}{rest}"), &[run]).await;
         }
         for step in ["a", "b"] {
@@ -113,6 +127,11 @@ impl Listener<'_> {
         let late = json!({ "fence": 1, "status": "succeeded" });
         self.post("/steps/{id}/complete", &["none.0"], late.clone()).await;
         self.post("/steps/{id}/complete", &["none"], late).await;
+        self.post("/tokens", &[], json!({ "scopes": [] })).await;
+        self.post("/tokens/{id}/revoke", &["none"], json!({})).await;
+        self.post("/locks/{name}/release", &["door"], json!({})).await;
+        self.post("/workers/{id}/revoke", &["w"], json!({})).await;
+        self.post("/workers/{id}/heartbeat", &["7"], json!({})).await;
         "nonsense".clone_into(&mut self.secret);
         self.post("/workers/{id}/claim", &["7"], json!({})).await;
     }
@@ -148,7 +167,7 @@ fn unasked(document: &Value, heard: &[Value]) -> Vec<String> {
 #[tokio::test]
 async fn answers_are_as_the_document_says() {
     let Some(mut python) = python("jsonschema", "python3-jsonschema") else { return };
-    let controller = Controller::start().await;
+    let controller = Controller::with(Setup { token: Some(TOKEN), ..Setup::default() }).await;
     let document = controller.get("/openapi.json").await.json;
     let mut listener =
         Listener { controller: &controller, secret: "00".repeat(32), heard: Vec::new() };

@@ -3,9 +3,19 @@
 /// Codes by status.
 pub(super) const CODES: &[(u16, &[&str])] = &[
     (400, &["bad_request", "other_protocol", "bad_reuse"]),
-    (401, &["no_token", "wrong_token", "no_worker_secret"]),
-    (403, &["other_worker", "wrong_origin"]),
-    (404, &["not_found", "no_such_run", "no_such_step", "no_such_worker"]),
+    (
+        401,
+        &[
+            "no_token",
+            "wrong_token",
+            "expired_token",
+            "revoked_token",
+            "no_worker_secret",
+            "revoked_worker",
+        ],
+    ),
+    (403, &["wrong_scope", "other_worker", "wrong_origin"]),
+    (404, &["not_found", "no_such_run", "no_such_step", "no_such_worker", "no_such_token"]),
     (405, &["method_not_allowed"]),
     (408, &["too_slow"]),
     (
@@ -18,6 +28,8 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
             "run_not_ended",
             "nothing_failed",
             "lock_not_held",
+            "token_exists",
+            "own_worker",
             "not_this_life",
             "refused",
         ],
@@ -28,7 +40,7 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
     (416, &["no_such_range"]),
     (421, &["wrong_host"]),
     (422, &["bad_pipeline", "bad_params", "other_plan"]),
-    (429, &["too_many_requests", "too_many_runs", "too_many_steps"]),
+    (429, &["too_many_requests", "too_many_runs", "too_many_steps", "too_many_tokens"]),
     (500, &["store_failed", "failed", "cannot_lead", "no_chance"]),
     (503, &["not_leader", "too_many_streams", "ending", "stalled"]),
 ];
@@ -44,10 +56,11 @@ pub(super) const ANY: &[&str] = &[
 ];
 
 /// What whoever has to show something may be told.
-pub(super) const GUARDED: &[&str] = &["other_protocol", "no_token", "wrong_token"];
+pub(super) const GUARDED: &[&str] =
+    &["other_protocol", "no_token", "wrong_token", "expired_token", "revoked_token", "wrong_scope"];
 
 /// What a worker may be told that shows no secret, or another's.
-pub(super) const SECRET: &[&str] = &["no_worker_secret", "other_worker"];
+pub(super) const SECRET: &[&str] = &["no_worker_secret", "revoked_worker", "other_worker"];
 
 /// What a request with a body may be told.
 pub(super) const BODY: &[&str] = &["too_slow", "too_large"];

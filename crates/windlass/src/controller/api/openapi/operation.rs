@@ -136,8 +136,8 @@ impl Operation {
     pub(super) fn document(mut self, needs: Needs) -> Value {
         self.codes.extend(match needs {
             Needs::Nothing => Vec::new(),
+            Needs::Scope(Scope::Worker) | Needs::Secret => [codes::GUARDED, codes::SECRET].concat(),
             Needs::Scope(_) => codes::GUARDED.to_vec(),
-            Needs::Secret => [codes::GUARDED, codes::SECRET].concat(),
         });
         let mut described = json!({
             "operationId": self.id(),
@@ -192,8 +192,10 @@ fn refusal(codes: &[&str]) -> Value {
 fn security(needs: Needs) -> Value {
     match needs {
         Needs::Nothing => json!([]),
+        // Who has joined before needs no token to join again.
+        Needs::Scope(Scope::Worker) => json!([{ "token": ["worker"] }, { "worker": [] }]),
         Needs::Scope(scope) => json!([{ "token": [scope.to_string()] }]),
-        Needs::Secret => json!([{ "token": [Scope::Worker.to_string()], "worker": [] }]),
+        Needs::Secret => json!([{ "worker": [] }]),
     }
 }
 

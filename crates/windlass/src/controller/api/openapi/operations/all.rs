@@ -1,11 +1,16 @@
 //! All of them.
 
-use super::{cluster, foreign, runs, sessions};
+use super::{access, cluster, foreign, runs, sessions};
 use crate::controller::api::openapi::operation::Operation;
 
 /// Every operation that is described.
 pub(in crate::controller::api::openapi) fn operations() -> Vec<Operation> {
-    let kinds =
-        [cluster::operations(), runs::operations(), foreign::operations(), sessions::operations()];
+    let kinds = [
+        access::operations(),
+        cluster::operations(),
+        runs::operations(),
+        foreign::operations(),
+        sessions::operations(),
+    ];
     kinds.into_iter().flatten().collect()
 }

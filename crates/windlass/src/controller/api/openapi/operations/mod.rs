@@ -1,5 +1,6 @@
 //! What is said of each route, a file for each kind.
 
+mod access;
 mod all;
 mod cluster;
 mod foreign;

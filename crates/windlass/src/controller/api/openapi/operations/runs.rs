@@ -87,6 +87,11 @@ fn logs() -> Vec<Operation> {
             "Logs",
             list(named("Log")),
         ),
+        run_part(get("/runs/{run}/summaries", "What steps wrote for people, in Markdown")).answers(
+            200,
+            "Of each step the last",
+            list(named("Written")),
+        ),
         run_part(get("/runs/{run}/logs/search", "Lines that have a text, as it is written"))
             .needed("text", text(), "What is looked for")
             .query("step", text(), "Only in logs of this step: its name or its index")

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::controller::api::openapi::schema::{
-    count, list, map, moment, object, or_null, text, word,
+    and_perhaps, anything, count, flag, list, map, moment, object, or_null, text, word,
 };
 
 const WORKER_STATUS: &[&str] = &["online", "stale", "draining", "lost", "ended"];
@@ -23,7 +23,7 @@ fn cluster() -> Value {
 }
 
 fn worker() -> Value {
-    object([
+    let told = object([
         ("id", text()),
         ("name", text()),
         ("status", word(WORKER_STATUS)),
@@ -31,7 +31,8 @@ fn worker() -> Value {
         ("slots", count()),
         ("leases", count()),
         ("since", moment()),
-    ])
+    ]);
+    and_perhaps(told, [("enrolled_by", anything()), ("revoked", flag())])
 }
 
 fn lock() -> Value {

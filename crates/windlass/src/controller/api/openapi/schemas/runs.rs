@@ -35,6 +35,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("Attempt", attempt()),
         ("Event", event()),
         ("Log", log()),
+        ("Written", written()),
         ("Found", found()),
         ("Why", why()),
     ]
@@ -133,6 +134,10 @@ fn event() -> Value {
 
 fn log() -> Value {
     object([("step", count()), ("attempt", count()), ("delivery", count()), ("size", count())])
+}
+
+fn written() -> Value {
+    object([("step", count()), ("attempt", count()), ("delivery", count()), ("text", text())])
 }
 
 fn found() -> Value {
