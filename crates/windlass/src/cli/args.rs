@@ -5,9 +5,9 @@ use std::str::FromStr;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    cancel, completions, config, context, dev, doctor, expand, explain, graph, init, locks, logs,
-    plan, queue, rerun, run, runs, schema, serve, show, submit, validate, watch, why, worker,
-    workers,
+    audit, cancel, completions, config, context, dev, doctor, expand, explain, graph, init, locks,
+    logs, plan, queue, rerun, run, runs, schema, serve, show, submit, token, validate, watch, why,
+    worker, workers,
 };
 use super::help;
 
@@ -50,6 +50,8 @@ pub(super) enum Command {
     Workers(workers::Args),
     Locks(locks::Args),
     Queue(queue::Args),
+    Token(token::Args),
+    Audit(audit::Args),
     Context(context::Args),
     Config(config::Args),
     Doctor(doctor::Args),

@@ -54,6 +54,8 @@ fn answer(command: Command) -> u8 {
         Command::Workers(args) => commands::workers::run(&args, &context),
         Command::Locks(args) => commands::locks::run(&args, &context),
         Command::Queue(args) => commands::queue::run(&args, &context),
+        Command::Token(args) => commands::token::run(&args, &context),
+        Command::Audit(args) => commands::audit::run(&args, &context),
         Command::Config(args) => commands::config::run(&args, &context),
         Command::Context(args) => commands::context::run(&args, &context),
         Command::Doctor(args) => commands::doctor::run(&args, &context),

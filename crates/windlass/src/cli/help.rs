@@ -24,7 +24,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Write a pipeline", &["init", "validate", "expand", "schema"]),
     ("This machine", &["doctor", "config", "completions"]),
     ("Use a cluster", &["submit", "workers", "locks", "queue", "context"]),
-    ("Serve", &["serve", "worker", "dev"]),
+    ("Serve", &["serve", "worker", "dev", "token", "audit"]),
 ];
 
 /// The command line with its grouped help.

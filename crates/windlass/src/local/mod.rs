@@ -23,7 +23,7 @@ pub use cluster::{cluster_id, is_of_cluster};
 pub use peek::peek;
 pub use records::Records;
 #[cfg(all(unix, feature = "http"))]
-pub use socket::{Socket, SocketError, cancel, is_led};
+pub use socket::{Socket, SocketError, cancel, is_led, leader_at};
 pub use station::{Crew, Office, Station, StationError};
 pub use stores::Stores;
 pub use tee::{Printed, Tee};

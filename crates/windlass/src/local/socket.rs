@@ -48,8 +48,7 @@ pub async fn cancel(folder: &Path, run: RunId, level: CancelLevel) -> Result<(),
     if !is_led(folder) {
         return Err(SocketError::NobodyLeads);
     }
-    let client = Client::new(Arc::new(UnixSocket(address(folder))), Credentials::default());
-    let place: Place = PLACE.parse().expect("it is an address");
+    let (client, place) = leader_at(folder);
     let level = match level {
         CancelLevel::Stop => "stop",
         CancelLevel::Kill => "kill",
@@ -65,6 +64,12 @@ pub async fn cancel(folder: &Path, run: RunId, level: CancelLevel) -> Result<(),
             Err(SocketError::NoAnswer(io::Error::other(error)))
         }
     }
+}
+
+/// The way to the leader of the stores in a folder, if there is one.
+pub fn leader_at(folder: &Path) -> (Client, Place) {
+    let client = Client::new(Arc::new(UnixSocket(address(folder))), Credentials::default());
+    (client, PLACE.parse().expect("it is an address"))
 }
 
 /// Whether somebody leads the stores in a folder, and works for them. No answer is waited for: a process that is stopped

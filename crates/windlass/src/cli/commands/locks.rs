@@ -3,6 +3,7 @@
 use serde_json::Value;
 use windlass_core::time::Time;
 
+use super::release;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::listing::{ListArgs, Listing, as_told};
@@ -11,17 +12,29 @@ use crate::cli::reading::moment_of;
 
 /// List the locks of a cluster, who holds them and how many wait
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
   windlass locks --to http://build.example:7700
   windlass locks --json | jq -r 'select(.waiting > 0) | .name'")]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     #[command(flatten)]
     list: ListArgs,
 }
 
+/// What is done to locks.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Release(release::Args),
+}
+
 /// Lists them by name.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    if let Some(Command::Release(args)) = &args.command {
+        return release::run(args, context);
+    }
     let nothing = "no run that is not over names a lock";
     Listing { path: "/locks", nothing, sort: as_told, table }.print(&args.list, context)
 }

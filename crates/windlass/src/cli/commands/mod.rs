@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comments are its help, and `run`, which answers with an exit code.
 
+pub(super) mod audit;
 pub(super) mod cancel;
 pub(super) mod completions;
 pub(super) mod config;
@@ -17,7 +18,9 @@ pub(super) mod locks;
 pub(super) mod logs;
 pub(super) mod plan;
 pub(super) mod queue;
+mod release;
 pub(super) mod rerun;
+mod revoke;
 pub(super) mod run;
 pub(super) mod runs;
 pub(super) mod schema;
@@ -25,6 +28,7 @@ pub(super) mod serve;
 pub(super) mod show;
 pub(super) mod submit;
 mod submitted;
+pub(super) mod token;
 pub(super) mod validate;
 pub(super) mod watch;
 pub(super) mod why;

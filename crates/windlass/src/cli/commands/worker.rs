@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_core::time::Span;
 
-use super::drain;
+use super::{drain, revoke};
 use crate::cli::context::Context;
 use crate::cli::environment;
 use crate::cli::error::CliError;
@@ -64,6 +64,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Drain(drain::Args),
+    Revoke(revoke::Args),
 }
 
 /// A name is shown in tables and is that of a folder.
@@ -77,8 +78,10 @@ fn name(text: &str) -> Result<String, String> {
 
 /// Works until it is told to end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    if let Some(Command::Drain(args)) = &args.command {
-        return drain::run(args, context);
+    match &args.command {
+        Some(Command::Drain(args)) => return drain::run(args, context),
+        Some(Command::Revoke(args)) => return revoke::run(args, context),
+        None => {}
     }
     let name = args.name.clone().unwrap_or_else(environment::host_name);
     let token = args.token_file.as_deref().map(serving::read_token).transpose()?;

@@ -10,12 +10,14 @@
 //! | `origin` | where a command looks: arguments, variables, what was saved, the folder |
 //! | `saved` | the controller that was saved for later commands |
 //! | `controller` | requests to a controller, and what its refusals mean here |
+//! | `desk` | whoever decides on what is no run: tokens, workers, locks |
 //! | `source` | the seam: all that can be asked of runs, wherever they are |
 //! | `local`, `remote` | its two sides |
 //! | `patience` | asks again while a source is away |
 //! | `reading` | the questions of commands, one after the other |
 
 mod controller;
+mod desk;
 mod local;
 mod origin;
 mod patience;
@@ -26,6 +28,7 @@ mod saved;
 mod source;
 
 pub(crate) use controller::{Controller, moment_of, segment};
+pub(crate) use desk::Desk;
 pub(crate) use local::Local;
 pub(crate) use origin::{ControllerArgs, Origin, OriginArgs, folder, root, said, store_flag};
 pub(crate) use patience::persist;

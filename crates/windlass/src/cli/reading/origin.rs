@@ -54,12 +54,15 @@ pub(crate) enum Origin {
 impl OriginArgs {
     /// What decides, in order.
     pub(crate) fn origin(&self, context: &Context) -> Result<Origin, CliError> {
-        let store = self.store.as_deref();
-        let named = if store.is_some() { None } else { self.controller.named(context)? };
-        match named {
+        match self.named(context)? {
             Some(controller) => Ok(Origin::Controller(controller)),
-            None => Ok(Origin::Store(folder(store, context)?)),
+            None => Ok(Origin::Store(folder(self.store.as_deref(), context)?)),
         }
+    }
+
+    /// The controller that was named, unless a store was.
+    pub(super) fn named(&self, context: &Context) -> Result<Option<Controller>, CliError> {
+        if self.store.is_some() { Ok(None) } else { self.controller.named(context) }
     }
 }
 

@@ -296,7 +296,7 @@ async fn refuse_open_doors(order: &Serve) -> Result<(), CliError> {
     }
     let what = format!("{} can be reached from elsewhere, and there is no token", order.listen);
     Err(CliError::usage(what).hint(
-        "give it one: `openssl rand -hex 32 > token`, then --token-file token, here and for workers",
+        "make one first: `windlass token create --scope admin > token`, to be shown with --token-file token; workers get one with --scope worker",
     ))
 }
 

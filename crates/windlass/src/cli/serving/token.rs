@@ -59,15 +59,12 @@ impl Rereading {
                 continue;
             }
             let file = self.file.display();
-            match &now {
-                Some(tokens) => {
-                    self.tokens.replace(tokens);
-                    self.log.note(Level::Info, format!("the tokens of {file} have changed"));
-                }
-                None => {
-                    let what = "holds no token now: what it held before stays valid";
-                    self.log.note(Level::Warn, format!("{file} {what}"));
-                }
+            if let Some(tokens) = &now {
+                self.tokens.replace(tokens);
+                self.log.note(Level::Info, format!("the tokens of {file} have changed"));
+            } else {
+                let what = "holds no token now: what it held before stays valid";
+                self.log.note(Level::Warn, format!("{file} {what}"));
             }
             known = now;
         }

@@ -56,6 +56,8 @@ fn help_is_short_and_grouped() {
       serve        Lead a cluster: keep its runs, and hand their steps to workers
       worker       Join a cluster and run its steps
       dev          Start a controller and workers here, to try a cluster out
+      token        Make, list and revoke what opens a controller
+      audit        Show what was changed on whose word, the newest last
 
     Options:
       -h, --help     Print this help

@@ -11,4 +11,5 @@ mod strangers;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod streams;
 mod talk;
+mod tokens;
 mod traces;

@@ -1,0 +1,95 @@
+//! Whoever decides on what a command wants: the controller that was named, or the leader of the store that one stands in.
+//!
+//! Where nobody leads that store, this process does for as long as the command takes, and asks itself: so the first token
+//! can be made before a controller is started that asks for one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use windlass_core::engine::Engine;
+use windlass_core::id::WorkerId;
+
+use super::controller::Controller;
+use super::origin::{OriginArgs, folder};
+use crate::cli::context::Context;
+use crate::cli::environment;
+use crate::cli::error::CliError;
+use crate::cli::project::STORE;
+use crate::controller::api::About;
+use crate::local::{Office, Socket, Station, StationError, Stores, is_led, leader_at, peek};
+use crate::logs::Announced;
+use crate::shutdown::ShutdownSender;
+
+/// The number of the worker in a leader's own process: what it holds ends with its process.
+const OWN: WorkerId = WorkerId(1);
+
+/// Whoever decides, for as long as a command takes.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    controller: Controller,
+    /// What leads meanwhile, if nobody else does.
+    brief: Option<Brief>,
+}
+
+#[derive(Debug)]
+struct Brief {
+    station: Station,
+    servers: ShutdownSender,
+    serving: JoinHandle<()>,
+}
+
+impl Desk {
+    /// Finds whoever decides.
+    pub(crate) async fn find(args: &OriginArgs, context: &Context) -> Result<Self, CliError> {
+        if let Some(controller) = args.named(context)? {
+            return Ok(Self { controller, brief: None });
+        }
+        // Where there is no store yet it is made as a controller would make it.
+        let store = folder(args.store.as_deref(), context);
+        let store = store.unwrap_or_else(|_| context.folder.join(STORE));
+        let brief = if is_led(&store) { None } else { Some(Brief::lead(&store).await?) };
+        let (client, place) = leader_at(&store);
+        Ok(Self { controller: Controller::through(client, place), brief })
+    }
+
+    /// To be asked.
+    pub(crate) const fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Leaves the store as it was found, with what was decided.
+    pub(crate) async fn leave(self) -> Result<(), CliError> {
+        let Some(Brief { station, servers, serving }) = self.brief else { return Ok(()) };
+        servers.shut_down();
+        drop(serving.await);
+        Ok(station.shut_down().await?)
+    }
+}
+
+impl Brief {
+    async fn lead(store: &Path) -> Result<Self, CliError> {
+        refuse_to_interrupt(store).await?;
+        let stores = Stores::open(store)?;
+        let station = Station::lead(&stores, Office::alone(&environment::host_name())).await?;
+        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+        let about = About { cluster: String::new(), advertise: String::new() };
+        let (servers, ends) = ShutdownSender::new();
+        let socket = Socket::bind(store, station.api(&stores, &logs, about));
+        let socket = socket.map_err(|error| {
+            CliError::unreachable(format!("nothing can be asked in {}: {error}", store.display()))
+        })?;
+        Ok(Self { station, servers, serving: tokio::spawn(socket.run(ends)) })
+    }
+}
+
+/// A takeover gives those who hold leases one TTL to be heard: by the time that their controller is back it may be over.
+async fn refuse_to_interrupt(store: &Path) -> Result<(), CliError> {
+    let held = |engine: &Engine| engine.leases().filter(|lease| lease.worker != OWN).count();
+    let held = peek(store, held).await.map_err(StationError::from)?.unwrap_or(0);
+    if held == 0 {
+        return Ok(());
+    }
+    let what = format!("workers hold {held} steps of {}, and nobody leads it", store.display());
+    Err(CliError::usage(what).hint("start its controller first: this command then asks it"))
+}

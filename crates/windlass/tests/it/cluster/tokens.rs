@@ -1,0 +1,139 @@
+//! Tokens as people use them: made on a store that nobody leads, handed to workers, taken back.
+
+use serde_json::Value;
+
+use super::arrange::free_port;
+use crate::run::arrange::{Place, Running, until};
+
+const LOCKED: &str = "name: ship\nsteps:\n  s: { lock: press, run: 'echo >> began; until test -e go; do sleep 0.02; done' }\n";
+
+/// A controller that can be reached from elsewhere, whose only tokens are in its store.
+struct Guarded {
+    place: Place,
+    _controller: Running,
+    to: String,
+}
+
+impl Guarded {
+    fn start() -> Self {
+        let place = Place::with(LOCKED);
+        token(&place, "create boss --scope admin", "admin-token");
+        let port = free_port();
+        let serve = format!("serve --listen 0.0.0.0:{port} --no-exec --lease-ttl 2s");
+        let controller = place.start(&serve);
+        until("the controller answers", || controller.said().contains("leads cluster"));
+        Self { place, _controller: controller, to: format!("--to http://127.0.0.1:{port}") }
+    }
+
+    /// A command that is asked of the controller with a token.
+    fn line(&self, command: &str, token: &str) -> String {
+        format!("{command} {} --token-file {token}", self.to)
+    }
+
+    fn worker(&self, token: &str) -> Running {
+        let join = self.to.replace("--to", "--join");
+        let worker = self.place.start(&format!("worker {join} --name one --token-file {token}"));
+        until("it has joined", || self.status() == "online");
+        worker
+    }
+
+    /// How the worker stands, as its controller's socket tells.
+    fn status(&self) -> String {
+        let told = self.place.run(&self.line("workers --json", "admin-token"));
+        let lines = told.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let one = lines.into_iter().find(|it| it["name"] == "one");
+        one.map_or_else(String::new, |it| it["status"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// Makes a token and puts it in a file, alone.
+fn token(place: &Place, line: &str, file: &str) {
+    let made = place.run(&format!("token {line}"));
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let text = made.out.trim();
+    assert!(text.starts_with("wl_") && text.len() == 46, "{made:?}");
+    assert!(!made.err.contains(text), "what is said beside it is not secret: {made:?}");
+    place.file(file, &made.out);
+}
+
+#[test]
+fn the_first_token_is_made_before_there_is_a_controller() {
+    let guarded = Guarded::start();
+    let Guarded { place, to, .. } = &guarded;
+    let refused = place.run(&format!("runs {to}"));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("asks for a token"), "{}", refused.err);
+    assert_eq!(place.run(&guarded.line("runs", "admin-token")).code, Some(0));
+    // Through the socket of the store, which is its owner's.
+    token(place, "create ci --scope read --expires 30d", "read-token");
+    let wrong = place.run(&guarded.line("submit --keep-going", "read-token"));
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.err.contains("scope `submit`"), "{}", wrong.err);
+    let listed = place.data("token list --json");
+    let listed: Vec<Value> =
+        listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let names: Vec<_> = listed.iter().map(|it| (&it["name"], &it["status"])).collect();
+    assert_eq!(names, [(&"boss".into(), &"valid".into()), (&"ci".into(), &"valid".into())]);
+    assert_eq!(place.run("token revoke ci").code, Some(0));
+    let revoked = place.run(&guarded.line("runs", "read-token"));
+    assert!(revoked.err.contains("revoked"), "{revoked:?}");
+    assert!(place.data("token list").contains("revoked"));
+    assert!(place.run("token revoke nobody").err.contains("no valid token"));
+}
+
+#[test]
+fn a_worker_outlives_the_token_that_let_it_in_and_not_its_own_end() {
+    let guarded = Guarded::start();
+    let place = &guarded.place;
+    token(place, "create fleet --scope worker", "fleet-token");
+    let mut worker = guarded.worker("fleet-token");
+    assert_eq!(place.run("token revoke fleet").code, Some(0));
+    let run = place.data(&guarded.line("submit", "admin-token"));
+    until("the step has begun", || place.path().join("began").exists());
+    let released = place.run("locks release press");
+    assert_eq!(released.code, Some(0), "{released:?}");
+    assert!(released.err.contains("whose step goes on"), "{}", released.err);
+    let revoked = place.run("worker revoke one");
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    until("the worker has ended", || worker.is_over());
+    let ended = worker.ended();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(ended.err.contains("it was revoked"), "{}", ended.err);
+    let join = guarded.to.replace("--to", "--join");
+    let again = place.run(&format!("worker {join} --name one --token-file admin-token"));
+    assert!(again.err.contains("revoked"), "its credential is over, whatever it shows: {again:?}");
+    until("its lease has ended", || guarded.status() == "lost");
+    let told = place.data("audit");
+    for line in ["create_token", "join", "submit", "revoke_token", "force_release", "revoke_worker"]
+    {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let events = place.data(&guarded.line("audit --json", "admin-token"));
+    assert!(events.contains(run.trim()), "whose word the run was: {events}");
+}
+
+#[test]
+fn the_file_of_a_controller_is_reread_when_it_changes() {
+    let (old, new) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
+    let place = Place::with(LOCKED);
+    place.file("old", old);
+    place.file("new", new);
+    place.file("tokens", old);
+    let port = free_port();
+    let serve = format!("serve --listen 127.0.0.1:{port} --no-exec --token-file tokens");
+    let controller = place.start(&serve);
+    until("the controller answers", || controller.said().contains("leads cluster"));
+    let opens = |token: &str| {
+        let line = format!("runs --to http://127.0.0.1:{port} --token-file {token}");
+        place.run(&line).code == Some(0)
+    };
+    assert!(opens("old") && !opens("new"));
+    place.file("tokens", format!("{new}\n{old}\n"));
+    until("both are taken", || opens("old") && opens("new"));
+    place.file("tokens", "not a token\n");
+    until("it is told", || controller.said().contains("holds no token now"));
+    assert!(opens("old") && opens("new"), "a file that is half written closes nothing");
+    place.file("tokens", new);
+    until("the old one is refused", || !opens("old"));
+    assert!(opens("new"));
+}
