@@ -17,13 +17,14 @@
 //! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
 //! | `routes`, `router` | which path leads where, and what it needs |
-//! | `doors`, `rates` | connections; how many requests a second |
 //! | `openapi` | the API described for programs |
+//! | `doors`, `rates`, `documents` | connections; how many requests a second; answers that are known or packed |
 //!
 //! A refusal is a problem of RFC 9457 with a stable code, see [`Refused`]. Bodies are bounded, and so are connections.
 
 mod access;
 mod cluster;
+mod documents;
 mod doors;
 mod events;
 mod forced;

@@ -18,7 +18,7 @@ use super::rates::{self, Rates};
 use super::refused::Refused;
 use super::routes::{Needs, Route, routes};
 use super::writers::Writers;
-use super::{input, metrics};
+use super::{documents, input, metrics};
 use crate::archive::Archive;
 use crate::controller::{Handle, Histories};
 use crate::journal::Journal;
@@ -155,6 +155,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .fallback(no_such_path.layer(gate.clone()))
         .method_not_allowed_fallback(no_such_method.layer(gate))
         .layer(from_fn_with_state(Arc::clone(&api), hosts::check))
+        .layer(from_fn(documents::finish))
         .layer(from_fn(input::check_length))
         .layer(from_fn_with_state(Arc::clone(&api), rates::count_refused))
         .layer(DefaultBodyLimit::max(BODY_MAX))

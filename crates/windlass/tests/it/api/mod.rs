@@ -3,6 +3,7 @@
 mod access;
 mod arrange;
 mod crew;
+mod documents;
 pub(crate) mod ears;
 mod endless;
 mod foreign;
@@ -16,3 +17,4 @@ mod reading;
 mod runs;
 mod slow;
 mod streams;
+mod tricks;

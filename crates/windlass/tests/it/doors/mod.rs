@@ -4,6 +4,7 @@ mod arrange;
 #[cfg(feature = "tls")]
 mod authority;
 mod ready;
+mod siege;
 mod starting;
 #[cfg(feature = "tls")]
 mod tls;
