@@ -2,7 +2,7 @@
 
 /// Codes by status.
 pub(super) const CODES: &[(u16, &[&str])] = &[
-    (400, &["bad_request", "other_protocol", "bad_reuse"]),
+    (400, &["bad_request", "other_protocol", "bad_reuse", "tls_needed"]),
     (
         401,
         &[
