@@ -1,6 +1,7 @@
 //! What can be read of runs: lists and their pages, steps, parts of logs, lines with a text; and runs made again.
 
 use serde_json::{Value, json};
+use windlass::core::engine::Utc;
 use windlass::core::id::{RunId, StepIx};
 use windlass::logs::{LogId, LogStore as _};
 
@@ -217,5 +218,15 @@ async fn a_run_is_made_again_and_takes_over_what_succeeded() {
     let (first, second) = (keyed("k", "{}").await, keyed("k", "{}").await);
     assert_eq!((first.status, second.status, &first.json["id"]), (201, 200, &second.json["id"]));
     assert_eq!(keyed("k", "{\"failed\": true}").await.refusal(), (409, "key_conflict"));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_list_of_workers_says_when_each_was_heard() {
+    let (controller, _) = working().await;
+    let workers = controller.get("/workers").await.json;
+    let at = |key: &str| workers[0][key].as_str().and_then(Utc::parse).expect("it is a time").0;
+    assert_eq!(workers[0]["name"], "here");
+    assert!(at("heard") >= at("since"), "{workers}");
     controller.shut_down().await;
 }
