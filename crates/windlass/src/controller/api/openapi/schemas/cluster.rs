@@ -32,7 +32,8 @@ fn worker() -> Value {
         ("leases", count()),
         ("since", moment()),
     ]);
-    and_perhaps(told, [("enrolled_by", anything()), ("revoked", flag())])
+    let heard = ("heard", or_null(moment()));
+    and_perhaps(told, [heard, ("enrolled_by", anything()), ("revoked", flag())])
 }
 
 fn lock() -> Value {
