@@ -29,11 +29,6 @@ impl Controller {
         Self { client, place, hints }
     }
 
-    /// Whoever is at the other end of a client.
-    pub(crate) fn through(client: Client, place: Place) -> Self {
-        Self { client, place, hints: Hints::default() }
-    }
-
     /// Commands about its runs.
     pub(crate) const fn hints(&self) -> &Hints {
         &self.hints

@@ -50,7 +50,7 @@ impl Desk {
         let store = store.unwrap_or_else(|_| context.folder.join(STORE));
         let brief = if is_led(&store) { None } else { Some(Brief::lead(&store).await?) };
         let (client, place) = leader_at(&store);
-        Ok(Self { controller: Controller::through(client, place), brief })
+        Ok(Self { controller: Controller::new(place, client, String::new()), brief })
     }
 
     /// To be asked.
