@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
 use windlass::local::Stores;
 
@@ -176,6 +176,29 @@ async fn a_revocation_is_felt_by_requests_that_are_under_way() {
         assert_eq!(answer.refusal(), (401, "revoked_token"));
     }
     assert!(began.elapsed() < Duration::from_secs(15), "nobody waited for what they came for");
+    controller.shut_down().await;
+}
+
+/// Who follows the events of all runs hears nothing more, and knows that it was cut off: the body has no end.
+#[tokio::test]
+async fn a_revocation_cuts_a_stream_that_is_open() {
+    let controller = guarded().await;
+    let token = made(&controller, "ci", &["read"]).await;
+    let bearer = format!("Bearer {token}");
+    let headers = vec![("authorization", &*bearer), ("accept", "text/event-stream")];
+    let ask = Ask { method: "GET", path: "/events", headers, body: Vec::new() };
+    let mut stream = controller.connect().await;
+    stream.write_all(&ask.bytes()).await.expect("it reads");
+    let mut told = Vec::new();
+    while !told.windows(4).any(|four| four == b"\r\n\r\n") {
+        assert_ne!(stream.read_buf(&mut told).await.expect("it answers"), 0, "it is a stream");
+    }
+    assert_eq!(Answer::read(&told).status, 200);
+    let began = Instant::now();
+    revoke(&controller, "ci").await;
+    told.extend(read_to_end(&mut stream).await);
+    assert!(began.elapsed() < Duration::from_secs(15), "nothing kept it open");
+    assert!(!told.ends_with(b"0\r\n\r\n"), "it was cut off, it did not end");
     controller.shut_down().await;
 }
 
