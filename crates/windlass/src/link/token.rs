@@ -1,7 +1,6 @@
 //! A token, as it is made.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use windlass_core::access::Digest;
 

@@ -10,9 +10,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::time::Instant;
 
-use super::hosts;
 use super::router::Api;
-use super::workers;
+use super::{hosts, workers};
 use crate::controller::metrics;
 
 /// The page of metrics.
