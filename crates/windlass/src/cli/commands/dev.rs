@@ -55,6 +55,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         None => context.folder.join(STORE),
     };
     let each = (cores() / args.workers).max(1);
+    let token_file = serving::token_for_workers(&store)?;
     serving::dev(&Dev {
         serve: Serve {
             listen: args.listen,
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             store,
             ttl: args.lease_ttl,
             runs: Runs::PinnedOnly,
-            token_file: None,
+            token_file,
             slots: each,
             labels: with_labels(&[]),
             root: context.folder.clone(),

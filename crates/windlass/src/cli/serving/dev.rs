@@ -1,10 +1,12 @@
 //! `windlass dev`: a controller and worker processes of its own, on loopback, to try things out.
 
-use std::io;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{sleep, timeout};
@@ -14,9 +16,14 @@ use super::serve::{Controller, Serve, no_signals};
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::Level;
+use crate::link::TokenSecret;
+use crate::local::{StationError, peek};
 
 /// How long workers may take to end once they are told to end at once.
 const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// In the store: what its workers show.
+const TOKEN_FILE: &str = "dev-token";
 
 /// How long workers outlive a controller that was killed.
 const ALONE_FOR: &str = "60s";
@@ -33,6 +40,30 @@ pub(crate) struct Dev {
     pub(crate) workers: u32,
     /// Steps at a time of each.
     pub(crate) slots: u32,
+}
+
+/// A file with a token for its own workers, where the store asks for one. Whoever may write to the store may do anything
+/// there, so it is given without asking; it is valid for as long as this process lives.
+pub(crate) fn token_for_workers(store: &Path) -> Result<Option<PathBuf>, CliError> {
+    let asks = crate::cli::reading::runtime()?.block_on(peek(store, |engine| engine.keys().asks()));
+    if asks.map_err(StationError::from)? != Some(true) {
+        return Ok(None);
+    }
+    let file = store.join(TOKEN_FILE);
+    let written = TokenSecret::generate().and_then(|token| {
+        // One that others could read is not written over: who has it open would read this one.
+        drop(fs::remove_file(&file));
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&file)?;
+        file.write_all(token.text().as_bytes())
+    });
+    match written {
+        Ok(()) => Ok(Some(file)),
+        Err(error) => {
+            let what = format!("{} cannot be written: {error}", file.display());
+            Err(CliError::unreachable(what))
+        }
+    }
 }
 
 /// Serves until it is told to end, and its workers with it.
@@ -58,6 +89,10 @@ pub(crate) fn dev(order: &Dev) -> Result<u8, CliError> {
             () = ends.next() => crew.end_now().await,
         }
         let ended = controller.end(&mut ends).await;
+        if let Some(file) = &order.serve.token_file {
+            // It is good for nothing any more.
+            drop(fs::remove_file(file));
+        }
         failed.map_or(ended, Err)
     })
 }
@@ -103,6 +138,9 @@ impl Crew<'_> {
         for (name, _) in environment::all().iter().filter(|(name, _)| name.starts_with("WINDLASS_"))
         {
             command.env_remove(name);
+        }
+        if let Some(file) = &self.order.serve.token_file {
+            command.env("WINDLASS_TOKEN_FILE", file);
         }
         command
             .args(["worker", "--config", "/dev/null"])

@@ -13,7 +13,7 @@ mod token;
 mod told;
 mod work;
 
-pub(crate) use dev::{Dev, dev};
+pub(crate) use dev::{Dev, dev, token_for_workers};
 pub(crate) use doors::TlsPaths;
 pub(crate) use serve::{Runs, Serve, serve};
 pub(crate) use token::read as read_token;

@@ -199,13 +199,10 @@ fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
     let mut command = place.command("dev --listen 127.0.0.1:0 --workers 1");
     command.process_group(0);
     let dev = place.start_command(command);
-    let url = || {
-        let said = dev.said();
-        let line = said.lines().find(|line| line.starts_with("submit:")).unwrap_or_default();
-        line.rsplit(' ').next().unwrap_or_default().to_owned()
-    };
-    until("it serves", || url().starts_with("http://"));
-    place.data(&format!("submit --to {}", url()));
+    until("it serves", || dev.said().contains("submit:"));
+    let said = dev.said();
+    let url = said.split_whitespace().rfind(|word| word.starts_with("http://")).expect("a URL");
+    place.data(&format!("submit --to {url}"));
     place.until_lines("began", 1);
     let group = Pid::from_raw(i32::try_from(dev.pid()).expect("it is a pid")).expect("it is one");
     kill_process_group(group, Signal::INT).expect("it is there");
@@ -213,5 +210,24 @@ fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
     place.file("go", "");
     assert_eq!(dev.ended().code, Some(0));
     assert_eq!((place.lines("began").len(), place.lines("done").len()), (1, 1));
+    place.until_nothing_is_left(&[]);
+}
+
+/// Who has made tokens in a store can still try things out in it.
+#[test]
+fn a_trial_cluster_lets_its_own_workers_in() {
+    let place = Place::with("name: dev\nsteps: { s: { run: 'echo >> done' } }\n");
+    place.data("token create boss --scope admin");
+    let dev = place.start("dev --listen 127.0.0.1:0 --workers 1");
+    until("a worker joins", || dev.said().contains("worker dev-1 joined"));
+    let token = place.path().join(".windlass/dev-token");
+    let said = dev.said();
+    let url = said.split_whitespace().find(|word| word.starts_with("http://")).expect("a URL");
+    assert_eq!(place.run(&format!("submit --to {url}")).code, Some(2), "it asks for a token");
+    place.data(&format!("submit --wait --to {url} --token-file {}", token.display()));
+    assert_eq!(place.lines("done").len(), 1);
+    dev.signal(Signal::TERM);
+    assert_eq!(dev.ended().code, Some(0));
+    assert!(!token.exists());
     place.until_nothing_is_left(&[]);
 }

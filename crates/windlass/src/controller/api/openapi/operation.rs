@@ -173,7 +173,14 @@ impl Operation {
         }
         let refusals =
             refusals.into_iter().map(|(status, codes)| (status.to_string(), refusal(&codes)));
-        answers.chain(refusals).collect()
+        answers.chain(self.unchanged()).chain(refusals).collect()
+    }
+
+    /// What a document answers who has it already.
+    fn unchanged(&self) -> Option<(String, Value)> {
+        let about = "It is what `if-none-match` named, the `etag` of an earlier answer";
+        let document = self.method == "get" && self.answers.contains_key(&200);
+        document.then(|| ("304".to_owned(), json!({ "description": about })))
     }
 }
 
