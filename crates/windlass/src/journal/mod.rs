@@ -11,6 +11,8 @@
 
 mod codec;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod seam;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -18,6 +20,8 @@ mod state;
 
 pub use codec::{decode, encode};
 pub use memory::MemoryJournal;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresJournal, PostgresOptions};
 pub use seam::{
     Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, Snapshot, Stored,
 };

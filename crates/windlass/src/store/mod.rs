@@ -1,8 +1,10 @@
-//! What journal, archive and logs have in common: how a call is answered, what can go wrong, and SQLite.
+//! What journal, archive and logs have in common: how a call is answered, what can go wrong, SQLite and PostgreSQL.
 
 mod error;
 pub(crate) mod folder;
 pub(crate) mod frame;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 mod promise;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;

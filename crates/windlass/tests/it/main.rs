@@ -22,6 +22,8 @@ mod golden;
 #[cfg(target_os = "linux")]
 mod guard;
 mod logs;
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+mod postgres;
 mod python;
 #[cfg(target_os = "linux")]
 mod run;

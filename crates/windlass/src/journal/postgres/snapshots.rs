@@ -1,0 +1,95 @@
+//! Snapshots, and what may leave because they are there.
+
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error};
+
+use super::partition::Partitions;
+use super::statement;
+use crate::journal::{Position, Snapshot};
+use crate::store::StoreError;
+use crate::store::frame;
+use crate::store::postgres::line::{Line, Work};
+use crate::store::postgres::schema::to_sql;
+
+/// Bytes of a part.
+const PART: usize = 1 << 20;
+/// Snapshots that stay.
+const KEPT: usize = 2;
+const VERSION: u8 = 1;
+
+/// Snapshots and pruning, on a connection of their own: a snapshot of a hundred megabytes stands in nobody's way.
+#[derive(Debug)]
+pub(super) struct Snapshots {
+    pub(super) line: Line,
+    pub(super) partitions: Partitions,
+}
+
+impl Snapshots {
+    pub(super) async fn save(&self, snapshot: Snapshot) -> Result<(), StoreError> {
+        self.line.call(move |client| save(client, snapshot)).await
+    }
+
+    /// The newest that can be read.
+    pub(super) async fn newest(&self) -> Result<Option<Snapshot>, StoreError> {
+        self.line.call(|client| Box::pin(newest(client))).await
+    }
+
+    pub(super) async fn prune(&self, upto: Position) -> Result<Position, StoreError> {
+        let pruned = self.line.call(move |client| prune(client, upto)).await?;
+        self.partitions.drop_until(&self.line, pruned).await?;
+        Ok(pruned)
+    }
+}
+
+fn save(client: &Client, snapshot: Snapshot) -> Work<'_, ()> {
+    Box::pin(async move {
+        let bytes = frame::close(VERSION, &snapshot.state);
+        let parts = i32::try_from(bytes.len().div_ceil(PART)).unwrap_or(i32::MAX);
+        let position = to_sql(snapshot.position.0);
+        client.batch_execute("BEGIN").await?;
+        client.query_typed(statement::DROP_LOST, &[(&position, Type::INT8)]).await?;
+        let header: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&position, Type::INT8), (&parts, Type::INT4)];
+        let begun = client.query_typed(statement::BEGIN_SNAPSHOT, &header).await?;
+        if begun.is_empty() {
+            // Whoever folds the same events gets the same state.
+            return client.batch_execute("ROLLBACK").await;
+        }
+        for (part, bytes) in bytes.chunks(PART).enumerate() {
+            let part = i32::try_from(part).unwrap_or(i32::MAX);
+            let row: [(&(dyn ToSql + Sync), Type); 3] =
+                [(&position, Type::INT8), (&part, Type::INT4), (&bytes, Type::BYTEA)];
+            client.query_typed(statement::WRITE_PART, &row).await?;
+        }
+        client.batch_execute(statement::TIDY_SNAPSHOTS).await?;
+        client.batch_execute("COMMIT").await
+    })
+}
+
+async fn newest(client: &Client) -> Result<Option<Snapshot>, Error> {
+    for position in usable(client).await? {
+        let rows =
+            client.query_typed(statement::PARTS, &[(&to_sql(position.0), Type::INT8)]).await?;
+        let bytes: Vec<u8> = rows.iter().flat_map(|row| row.get::<_, &[u8]>(0)).copied().collect();
+        if let Ok(state) = frame::open("a snapshot", VERSION, &bytes) {
+            return Ok(Some(Snapshot { position, state: state.to_vec() }));
+        }
+    }
+    Ok(None)
+}
+
+/// Nothing leaves that the older of two snapshots lacks.
+fn prune(client: &Client, upto: Position) -> Work<'_, Position> {
+    Box::pin(async move {
+        let safe = usable(client).await?.get(KEPT - 1).copied().unwrap_or_default();
+        let upto = to_sql(upto.min(safe).0);
+        let pruned = client.query_typed(statement::PRUNE, &[(&upto, Type::INT8)]).await?;
+        Ok(Position(pruned.first().map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned()))
+    })
+}
+
+/// The snapshots that are not ahead of the journal, the newest first.
+async fn usable(client: &Client) -> Result<Vec<Position>, Error> {
+    let rows = client.query_typed(statement::SNAPSHOTS, &[]).await?;
+    Ok(rows.iter().map(|row| Position(row.get::<_, i64>(0).cast_unsigned())).collect())
+}

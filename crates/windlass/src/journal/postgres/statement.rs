@@ -1,0 +1,107 @@
+//! Every statement, one operation each.
+
+/// The position of the last event; zero if there is none.
+pub(super) const HEAD: &str = "SELECT coalesce(max(position), 0) FROM windlass_journal";
+
+/// Writes a batch behind the head, under a term that nobody can take until this is committed. No row comes back if the
+/// term has passed, if it does not follow the head, or if it is there already.
+pub(super) const APPEND: &str = "
+    WITH led AS (SELECT term FROM windlass_leader 
+        WHERE id = 1 AND term = $3 AND until > clock_timestamp() FOR SHARE)
+    INSERT INTO windlass_journal (position, first, term, batch, events)
+    SELECT $1, $2, led.term, $4, $5 FROM led
+    WHERE (SELECT coalesce(max(position), 0) FROM windlass_journal) = $2 - 1
+    ON CONFLICT DO NOTHING
+    RETURNING position";
+
+/// The batch that ends first behind a position, without its events.
+pub(super) const NEXT_BATCH: &str = "
+    SELECT position, first, term, batch FROM windlass_journal
+    WHERE position > $1 ORDER BY position LIMIT 1";
+
+/// Batches that end behind a position and begin within so many events of it: positions have no holes.
+pub(super) const TAIL: &str = "
+    SELECT position, first, term, batch, events FROM windlass_journal
+    WHERE position > $1 AND first <= $2 ORDER BY position";
+
+/// Up to where events have left.
+pub(super) const PRUNED: &str = "SELECT pruned FROM windlass_journal_state WHERE id = 1";
+
+/// Lets the events up to the end of a batch leave: of the last that ends at a position or before, never of the last of
+/// all.
+pub(super) const PRUNE: &str = "
+    UPDATE windlass_journal_state SET pruned = greatest(pruned, coalesce((
+        SELECT max(position) FROM windlass_journal
+        WHERE position <= $1 AND position < (SELECT max(position) FROM windlass_journal)), 0))
+    WHERE id = 1 RETURNING pruned";
+
+/// The newest term, and whether it lasts.
+pub(super) const TERM: &str =
+    "SELECT term, until > clock_timestamp() AS lasts FROM windlass_leader WHERE id = 1";
+
+/// Takes the next term if the last one is over. The history of a server is told by its identifier and its timeline: a
+/// restored backup and a promoted standby have another one.
+pub(super) const CAMPAIGN: &str = "
+    INSERT INTO windlass_leader AS led
+        (id, term, node, address, since, until, store, generation)
+    SELECT 1, 1, $1, $2, clock_timestamp(),
+        clock_timestamp() + $3 * interval '1 millisecond', history.store, 0
+    FROM (SELECT system_identifier || '/' ||
+            substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) AS store
+          FROM pg_control_system()) AS history
+    ON CONFLICT (id) DO UPDATE SET
+        term = led.term + 1, node = excluded.node, address = excluded.address,
+        since = excluded.since, until = excluded.until, store = excluded.store,
+        generation = led.generation + (led.store <> excluded.store)::integer
+    WHERE led.until <= clock_timestamp()
+    RETURNING term, generation,
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
+
+/// Who leads, or did last.
+pub(super) const LEADER: &str = "SELECT node, address FROM windlass_leader WHERE id = 1";
+
+/// Keeps a term that lasts.
+pub(super) const RENEW: &str = "
+    UPDATE windlass_leader SET until = clock_timestamp() + $2 * interval '1 millisecond'
+    WHERE id = 1 AND term = $1 AND until > clock_timestamp() RETURNING term";
+
+/// Gives a term up.
+pub(super) const RESIGN: &str =
+    "UPDATE windlass_leader SET until = clock_timestamp() WHERE id = 1 AND term = $1";
+
+/// What is ahead of the head that a new leader finds was folded from events that are lost.
+pub(super) const LOSE_SNAPSHOTS: &str = "UPDATE windlass_snapshots SET lost = true
+    WHERE position > (SELECT coalesce(max(position), 0) FROM windlass_journal)";
+
+/// Makes room for a snapshot where a lost one was.
+pub(super) const DROP_LOST: &str = "DELETE FROM windlass_snapshots WHERE position = $1 AND lost";
+
+/// Begins a snapshot; no row comes back if it is there already.
+pub(super) const BEGIN_SNAPSHOT: &str = "
+    INSERT INTO windlass_snapshots (position, parts) VALUES ($1, $2)
+    ON CONFLICT DO NOTHING RETURNING position";
+
+/// A part of it.
+pub(super) const WRITE_PART: &str =
+    "INSERT INTO windlass_snapshot_parts (position, part, bytes) VALUES ($1, $2, $3)";
+
+/// Removes all but the newest two.
+pub(super) const TIDY_SNAPSHOTS: &str = "
+    DELETE FROM windlass_snapshots WHERE NOT lost AND position < (
+        SELECT position FROM windlass_snapshots WHERE NOT lost
+        ORDER BY position DESC OFFSET 1 LIMIT 1)";
+
+/// The snapshots that are not ahead of the journal, the newest first.
+pub(super) const SNAPSHOTS: &str = "
+    SELECT position FROM windlass_snapshots
+    WHERE NOT lost AND position <= (SELECT coalesce(max(position), 0) FROM windlass_journal)
+    ORDER BY position DESC";
+
+/// The parts of one.
+pub(super) const PARTS: &str =
+    "SELECT bytes FROM windlass_snapshot_parts WHERE position = $1 ORDER BY part";
+
+/// The partitions of the journal.
+pub(super) const PARTITIONS: &str = "
+    SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'windlass_journal'::regclass";

@@ -1,0 +1,132 @@
+//! A database with a journal in it, opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::id::Term;
+use windlass_core::time::Span;
+
+use super::partition::Partitions;
+use super::reader::Reader;
+use super::snapshots::Snapshots;
+use super::terms::Terms;
+use super::writer::{Batch, Writer};
+use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
+use crate::store::postgres::line::{self, Line};
+use crate::store::postgres::office::Office;
+use crate::store::postgres::schema::{self, Tables};
+use crate::store::{Promise, StoreError};
+
+const TABLES: Tables =
+    Tables { store: "journal", migrations: &[include_str!("migrations/0001_journal.sql")] };
+
+/// How long a term lasts unless it is renewed.
+const TERM: Span = Span::secs(6);
+
+/// Events of a partition.
+const PARTITION: u64 = 1 << 22;
+
+/// How long a call may take that a term hangs on: less than what is left of it when it is renewed.
+const TERM_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long any other call may take.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// How long snapshots may take, which are large.
+const SNAPSHOT_WITHIN: Duration = Duration::from_mins(1);
+
+/// A journal in PostgreSQL.
+///
+/// A call is on its way when it returns; dropping its promise does not take it back. Dropping the journal leaves a term
+/// that it holds to its end: [`resign`](Journal::resign) gives it up at once.
+#[derive(Debug)]
+pub struct PostgresJournal {
+    office: Office,
+    terms: Arc<Terms>,
+    writer: Arc<Writer>,
+    reader: Arc<Reader>,
+    snapshots: Arc<Snapshots>,
+}
+
+/// What may be chosen about a journal.
+#[derive(Clone, Copy, Debug)]
+pub struct PostgresOptions {
+    /// How long a term lasts unless it is renewed.
+    pub term: Span,
+    /// Events of a partition.
+    pub partition: u64,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self { term: TERM, partition: PARTITION }
+    }
+}
+
+impl PostgresJournal {
+    /// Opens the journal at an address (`postgres://…`), and makes its tables if there are none. Any number of processes
+    /// may have it open; one of them leads.
+    pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
+        let (config, place) = line::address(url)?;
+        let office = Office::open(Arc::clone(&place))?;
+        let line = |within| Line::new(config.clone(), Arc::clone(&place), within);
+        let first = line(SNAPSHOT_WITHIN);
+        let told = Arc::clone(&place);
+        office.ask(async move { schema::prepare(&first, TABLES, &told).await }).await?;
+        let partitions = Partitions::of(options.partition);
+        Ok(Self {
+            terms: Arc::new(Terms { line: line(TERM_WITHIN), lasts: options.term }),
+            writer: Arc::new(Writer { line: line(WITHIN), place: Arc::clone(&place), partitions }),
+            reader: Arc::new(Reader { line: line(WITHIN), place: Arc::clone(&place) }),
+            snapshots: Arc::new(Snapshots { line: line(SNAPSHOT_WITHIN), partitions }),
+            office,
+        })
+    }
+}
+
+impl Journal for PostgresJournal {
+    fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.campaign(candidate).await })
+    }
+
+    fn renew(&self, term: Term) -> Promise<'_, ()> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.renew(term).await })
+    }
+
+    fn resign(&self, term: Term) -> Promise<'_, ()> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.resign(term).await })
+    }
+
+    fn append(&self, append: Append) -> Promise<'_, Position> {
+        let (writer, batch) = (Arc::clone(&self.writer), Batch::of(&append));
+        self.office.ask(async move { writer.append(batch).await })
+    }
+
+    fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
+        let reader = Arc::clone(&self.reader);
+        self.office.ask(async move { reader.tail(after, most).await })
+    }
+
+    fn head(&self) -> Promise<'_, Position> {
+        let reader = Arc::clone(&self.reader);
+        self.office.ask(async move { reader.head().await })
+    }
+
+    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+        let snapshots = Arc::clone(&self.snapshots);
+        self.office.ask(async move { snapshots.save(snapshot).await })
+    }
+
+    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+        let snapshots = Arc::clone(&self.snapshots);
+        self.office.ask(async move { snapshots.newest().await })
+    }
+
+    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+        let snapshots = Arc::clone(&self.snapshots);
+        self.office.ask(async move { snapshots.prune(upto).await })
+    }
+}

@@ -1,0 +1,111 @@
+//! Who leads.
+
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error, Row};
+use windlass_core::id::Term;
+use windlass_core::time::{Span, Time};
+
+use super::statement;
+use crate::journal::{Campaign, Candidate, Leadership, Position};
+use crate::store::StoreError;
+use crate::store::postgres::line::{Line, Work};
+use crate::store::postgres::schema::to_sql;
+
+/// Terms, on a connection of their own.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) line: Line,
+    pub(super) lasts: Span,
+}
+
+impl Terms {
+    pub(super) async fn campaign(&self, candidate: Candidate) -> Result<Campaign, StoreError> {
+        let lasts = self.lasts;
+        self.line.call(move |client| campaign(client, candidate, lasts)).await
+    }
+
+    pub(super) async fn renew(&self, term: Term) -> Result<(), StoreError> {
+        let lasts = millis(self.lasts);
+        let renewed = self.line.call(move |client| {
+            Box::pin(async move {
+                let held = to_sql(term.0);
+                let asked: [(&(dyn ToSql + Sync), Type); 2] =
+                    [(&held, Type::INT8), (&lasts, Type::FLOAT8)];
+                let kept = client.query_typed(statement::RENEW, &asked).await?;
+                if kept.is_empty() { current(client).await.map(Some) } else { Ok(None) }
+            })
+        });
+        match renewed.await? {
+            None => Ok(()),
+            Some(current) => Err(StoreError::Stale { term, current }),
+        }
+    }
+
+    pub(super) async fn resign(&self, term: Term) -> Result<(), StoreError> {
+        let resigned = self.line.call(move |client| {
+            Box::pin(async move {
+                client.query_typed(statement::RESIGN, &[(&to_sql(term.0), Type::INT8)]).await
+            })
+        });
+        resigned.await.map(drop)
+    }
+}
+
+/// Takes the term and reads the head in one transaction. The row is locked by the first statement, so every append under
+/// an earlier term has ended, and the second sees what it wrote.
+fn campaign(client: &Client, candidate: Candidate, lasts: Span) -> Work<'_, Campaign> {
+    Box::pin(async move {
+        client.batch_execute("BEGIN").await?;
+        let lasts_ms = millis(lasts);
+        let Candidate { node, address } = &candidate;
+        let asked: [(&(dyn ToSql + Sync), Type); 3] =
+            [(node, Type::TEXT), (address, Type::TEXT), (&lasts_ms, Type::FLOAT8)];
+        let won = client.query_typed(statement::CAMPAIGN, &asked).await?;
+        let Some(won) = won.first() else {
+            client.batch_execute("ROLLBACK").await?;
+            let led = client.query_typed(statement::LEADER, &[]).await?;
+            return Ok(led_by(led.first()));
+        };
+        client.batch_execute(statement::LOSE_SNAPSHOTS).await?;
+        let head = head(client).await?;
+        client.batch_execute("COMMIT").await?;
+        Ok(Campaign::Won(Leadership {
+            term: Term(won.get::<_, i64>("term").cast_unsigned()),
+            head,
+            now: Time::from_millis(won.get::<_, i64>("now").cast_unsigned()),
+            generation: u16::try_from(won.get::<_, i32>("generation")).unwrap_or(u16::MAX),
+            lasts: Some(lasts),
+        }))
+    })
+}
+
+fn led_by(row: Option<&Row>) -> Campaign {
+    // The row is never deleted: who lost to it finds it.
+    let node = row.map_or_else(String::new, |row| row.get("node"));
+    let address = row.and_then(|row| row.get("address"));
+    Campaign::LedBy { node, pid: None, address }
+}
+
+/// The newest term.
+pub(super) async fn current(client: &Client) -> Result<Term, Error> {
+    Ok(leading(client).await?.0)
+}
+
+/// The newest term, and whether it lasts: its leader may write as long as it does.
+pub(super) async fn leading(client: &Client) -> Result<(Term, bool), Error> {
+    let rows = client.query_typed(statement::TERM, &[]).await?;
+    let read = |row: &Row| (Term(row.get::<_, i64>("term").cast_unsigned()), row.get("lasts"));
+    Ok(rows.first().map_or((Term(0), false), read))
+}
+
+/// The position of the last event.
+pub(super) async fn head(client: &Client) -> Result<Position, Error> {
+    let rows = client.query_typed(statement::HEAD, &[]).await?;
+    Ok(rows.first().map_or(Position(0), |row| Position(row.get::<_, i64>(0).cast_unsigned())))
+}
+
+/// Intervals are multiplied by fractions.
+#[expect(clippy::cast_precision_loss, reason = "terms are seconds long")]
+fn millis(span: Span) -> f64 {
+    span.as_millis() as f64
+}

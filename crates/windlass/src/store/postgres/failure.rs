@@ -1,0 +1,66 @@
+//! What PostgreSQL says, in the words of a store.
+
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+
+use crate::store::StoreError;
+
+/// What the server says, or the way to it.
+pub(crate) fn of_postgres(place: &str, error: &Error) -> StoreError {
+    let reason = told(error);
+    let Some(code) = error.code() else {
+        // Not the server: the way to it, or what it was asked with. What was done is not known.
+        return unavailable(place, reason);
+    };
+    match code {
+        &SqlState::DISK_FULL => StoreError::Full { place: place.to_owned() },
+        &SqlState::INVALID_PASSWORD
+        | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+        | &SqlState::INVALID_CATALOG_NAME
+        | &SqlState::INSUFFICIENT_PRIVILEGE
+        | &SqlState::READ_ONLY_SQL_TRANSACTION
+        | &SqlState::INVALID_SCHEMA_NAME => unusable(place, with_advice(code, &reason)),
+        &SqlState::UNDEFINED_TABLE
+        | &SqlState::UNDEFINED_COLUMN
+        | &SqlState::DATA_CORRUPTED
+        | &SqlState::INDEX_CORRUPTED
+        | &SqlState::CHECK_VIOLATION => damaged(place, reason),
+        // Shutdowns, time limits, deadlocks, too many connections: it may pass.
+        _ => unavailable(place, reason),
+    }
+}
+
+pub(crate) fn unusable(place: &str, reason: impl Into<String>) -> StoreError {
+    StoreError::Unusable { place: place.to_owned(), reason: reason.into() }
+}
+
+pub(crate) fn unavailable(place: &str, reason: impl Into<String>) -> StoreError {
+    StoreError::Unavailable { place: place.to_owned(), reason: reason.into() }
+}
+
+pub(crate) fn damaged(place: &str, reason: impl Into<String>) -> StoreError {
+    StoreError::Damaged { place: place.to_owned(), reason: reason.into() }
+}
+
+/// The server's own words where there are some: what the driver says of them is "db error".
+fn told(error: &Error) -> String {
+    match error.as_db_error() {
+        Some(said) => said.message().to_owned(),
+        None => match std::error::Error::source(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+fn with_advice(code: &SqlState, reason: &str) -> String {
+    let advice = match *code {
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "check user and password in its address"
+        }
+        SqlState::INVALID_CATALOG_NAME => "make the database, or name another",
+        SqlState::READ_ONLY_SQL_TRANSACTION => "it is a standby: name the server that takes writes",
+        _ => "give this user the right to make and use tables there",
+    };
+    format!("{reason}: {advice}")
+}

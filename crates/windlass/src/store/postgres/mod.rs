@@ -1,0 +1,10 @@
+//! PostgreSQL, as the stores use it.
+//!
+//! Every statement is complete in itself: parameters have their types with them, nothing is prepared under a name, nothing
+//! is set for a session, and locks end with their transaction. So it works through a pooler that hands each transaction
+//! another connection.
+
+pub(crate) mod failure;
+pub(crate) mod line;
+pub(crate) mod office;
+pub(crate) mod schema;

@@ -1,0 +1,68 @@
+//! Where the work of stores on PostgreSQL is done: a runtime of their own, so that nothing that a leader or a reader does
+//! delays a renewal, and so that whoever waits needs no runtime.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+
+use super::failure;
+use crate::store::{Promise, StoreError};
+
+/// How many calls may be on their way. A leader has one append in flight, so this many wait only where a server has
+/// stopped answering; more would only make the wait longer.
+const CALLS_MAX: usize = 256;
+
+/// Does calls, in the order of their connections.
+#[derive(Debug)]
+pub(crate) struct Office {
+    place: Arc<str>,
+    calls: Arc<Semaphore>,
+    /// Taken by drop.
+    runtime: Option<Runtime>,
+}
+
+impl Office {
+    pub(crate) fn open(place: Arc<str>) -> Result<Self, StoreError> {
+        let built = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("postgres")
+            .enable_all()
+            .build();
+        let runtime = built.map_err(|error| failure::unavailable(&place, error.to_string()))?;
+        let calls = Arc::new(Semaphore::new(CALLS_MAX));
+        Ok(Self { place, calls, runtime: Some(runtime) })
+    }
+
+    /// Has something done. It is on its way when this returns; dropping the promise does not take it back.
+    pub(crate) fn ask<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Promise<'_, T> {
+        let Ok(seat) = Arc::clone(&self.calls).try_acquire_owned() else {
+            let reason = format!("{CALLS_MAX} calls wait for it already");
+            return Box::pin(async move { Err(failure::unavailable(&self.place, reason)) });
+        };
+        let runtime = self.runtime.as_ref().expect("it is taken only by drop");
+        let task = runtime.spawn(async move {
+            let done = work.await;
+            drop(seat);
+            done
+        });
+        Box::pin(async move { task.await.unwrap_or_else(|_| Err(self.failed())) })
+    }
+
+    /// Only a panic ends a call before it is done: what it did last is not known.
+    fn failed(&self) -> StoreError {
+        failure::unavailable(&self.place, "a call failed by a defect of windlass: restart it")
+    }
+}
+
+impl Drop for Office {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

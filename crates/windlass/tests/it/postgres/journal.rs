@@ -1,0 +1,102 @@
+//! What a journal promises, kept by PostgreSQL.
+
+use std::sync::Arc;
+use std::thread;
+
+use windlass::conformance::{self, Handle, Harness, block_on};
+use windlass::core::time::Span;
+use windlass::journal::{Campaign, Candidate, PostgresJournal, PostgresOptions};
+
+use super::server::server;
+
+/// A schema of the server, and journals in it.
+struct Storage {
+    address: String,
+    schema: String,
+    partition: u64,
+}
+
+impl Storage {
+    fn new(partition: u64) -> Self {
+        let (address, schema) = server().fresh();
+        Self { address, schema, partition }
+    }
+}
+
+impl Harness for Storage {
+    fn open(&self) -> Handle {
+        let options = PostgresOptions { term: Span::mins(1), partition: self.partition };
+        Arc::new(block_on(PostgresJournal::open(&self.address, options)).expect("it opens"))
+    }
+
+    fn let_terms_end(&self) {
+        let leader = format!("{}.windlass_leader", self.schema);
+        server().psql(&format!("UPDATE {leader} SET until = clock_timestamp()"));
+    }
+}
+
+/// Partitions are small: batches lie in many, across their bounds, and whole ones leave.
+#[test]
+fn postgres_keeps_the_promises_of_a_journal() {
+    conformance::journal("postgres", || Storage::new(7));
+}
+
+/// As a new cluster starts: everybody finds the tables made, and made once.
+#[test]
+fn twenty_nodes_that_start_at_once_find_one_set_of_tables() {
+    let storage = Storage::new(1 << 22);
+    let opened = thread::scope(|scope| {
+        let nodes: Vec<_> = (0..20).map(|_| scope.spawn(|| storage.open())).collect();
+        nodes.into_iter().map(|node| node.join().expect("it opens")).collect::<Vec<_>>()
+    });
+    let heads = opened.iter().map(|journal| block_on(journal.head()).unwrap().0);
+    assert_eq!(heads.sum::<u64>(), 0);
+}
+
+/// A restored backup and a promoted standby have another history: fences of before must not come again.
+#[test]
+fn another_history_of_the_server_is_another_generation() {
+    let storage = Storage::new(1 << 22);
+    let generation = || {
+        let candidate = Candidate { node: "ann".to_owned(), address: None };
+        match block_on(storage.open().campaign(candidate)).unwrap() {
+            Campaign::Won(won) => won.generation,
+            led @ Campaign::LedBy { .. } => panic!("{led:?}"),
+        }
+    };
+    let first = generation();
+    storage.let_terms_end();
+    assert_eq!(generation(), first);
+    storage.let_terms_end();
+    server().psql(&format!("UPDATE {}.windlass_leader SET store = 'before'", storage.schema));
+    assert_eq!(generation(), first + 1);
+}
+
+/// Whoever looks with psql sees who leads, and cannot undo it by mistake.
+#[test]
+fn the_leader_is_a_row_that_stays() {
+    let storage = Storage::new(1 << 22);
+    let journal = storage.open();
+    let candidate = Candidate { node: "ann".to_owned(), address: Some("http://ann".to_owned()) };
+    let won = block_on(journal.campaign(candidate)).unwrap();
+    assert!(matches!(won, Campaign::Won(_)), "{won:?}");
+    let leader = format!("{}.windlass_leader", storage.schema);
+    let row = format!("SELECT term, node, address, until > clock_timestamp() FROM {leader}");
+    assert_eq!(server().psql(&row), "1|ann|http://ann|t");
+    let undo = format!("DO $$ BEGIN DELETE FROM {leader}; EXCEPTION WHEN others THEN NULL; END $$");
+    server().psql(&undo);
+    assert_eq!(server().psql(&row), "1|ann|http://ann|t");
+}
+
+#[test]
+fn what_cannot_be_reached_says_where_and_never_the_password() {
+    let wrong = "postgres://ann:hush@127.0.0.1:1/ship";
+    let error = block_on(PostgresJournal::open(wrong, PostgresOptions::default())).unwrap_err();
+    let told = error.to_string();
+    assert!(error.is_retryable() && told.contains("postgres://127.0.0.1:1/ship"), "{told}");
+    assert!(!told.contains("hush"), "{told}");
+    let (address, _) = server().fresh();
+    let nowhere = address.replace("/postgres?", "/nowhere?");
+    let error = block_on(PostgresJournal::open(&nowhere, PostgresOptions::default())).unwrap_err();
+    assert!(error.to_string().contains("make the database"), "{error}");
+}

@@ -1,0 +1,4 @@
+//! Stores in a real PostgreSQL.
+
+mod journal;
+mod server;
