@@ -10,7 +10,7 @@ use std::process::Command;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
-use rustix::process::{Pid, getpid, getpriority_process, setpriority_process};
+use rustix::process::{Pid, getpid};
 use windlass_core::id::Fence;
 
 use super::entry::SOCKET_VARIABLE;
@@ -25,10 +25,6 @@ const MARK_VARIABLE: &str = "WINDLASS_GUARD";
 
 /// Where programs are looked for if a step's environment does not say.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-
-/// How much nicer than windlass a step is: a third of its share of a core that both want, and it makes room at once for
-/// who wakes up.
-const NICER: i32 = 5;
 
 /// What the environment of each step is marked with.
 #[derive(Debug)]
@@ -129,17 +125,7 @@ pub(super) fn spawn(
 fn start(mut command: Command, output: OwnedFd) -> io::Result<Pid> {
     command.stderr(output.try_clone()?).stdout(output);
     let child = command.spawn()?;
-    let pid = Pid::from_child(&child);
-    yield_to_windlass(pid);
-    Ok(pid)
-}
-
-/// Has a step run a little after windlass itself, so that steps which keep every core busy delay no exchange. It has begun
-/// by now, and takes that for all that it starts from here on. Where it cannot be had, everybody runs alike.
-fn yield_to_windlass(step: Pid) {
-    if let Ok(own) = getpriority_process(None) {
-        let _ = setpriority_process(Some(step), own + NICER);
-    }
+    Ok(Pid::from_child(&child))
 }
 
 /// The search path of the step if it is not the guard's own.

@@ -96,20 +96,6 @@ fn a_step_starts_where_and_with_what_it_is_told() {
     });
 }
 
-/// It is told so just after it has begun.
-#[test]
-fn a_step_is_nicer_than_windlass() {
-    story(async {
-        let guard = guard().await;
-        let own = rustix::process::getpriority_process(None).unwrap();
-        let nicer = (own + 5).min(19);
-        let wait = format!("until test \"$(nice)\" = {nicer}; do :; done; sh -c nice");
-        let expected = format!("{nicer}\n");
-        assert_eq!(run(&guard, step(1, &["sh", "-c", &wait])).await, (Exit::Code(0), expected));
-        guard.end().await;
-    });
-}
-
 /// Neither blocked nor ignored signals, no descriptor but the three, no terminal, a group of its own.
 #[test]
 fn a_step_inherits_nothing_of_the_guard() {
