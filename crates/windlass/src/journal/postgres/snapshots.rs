@@ -6,10 +6,9 @@ use tokio_postgres::{Client, Error};
 use super::partition::Partitions;
 use super::statement;
 use crate::journal::{Position, Snapshot};
-use crate::store::StoreError;
-use crate::store::frame;
 use crate::store::postgres::line::{Line, Work};
 use crate::store::postgres::schema::to_sql;
+use crate::store::{StoreError, frame};
 
 /// Bytes of a part.
 const PART: usize = 1 << 20;
