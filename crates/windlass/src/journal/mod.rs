@@ -9,6 +9,8 @@
 //! returned a position survives whatever happens to the process. *Fenced*: an append of a term that has passed is
 //! refused, however late it arrives. [`Journal`] says what each call promises; `conformance` proves it for a backend.
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod batch;
 mod codec;
 mod memory;
 #[cfg(feature = "postgres")]

@@ -1,6 +1,8 @@
 //! What journal, archive and logs have in common: how a call is answered, what can go wrong, SQLite and PostgreSQL.
 
 mod error;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod failure;
 pub(crate) mod folder;
 pub(crate) mod frame;
 #[cfg(feature = "postgres")]

@@ -8,9 +8,9 @@ use windlass_core::id::Term;
 
 use super::statement;
 use super::terms::head;
-use crate::journal::{BatchId, Position, Stored, decode};
+use crate::journal::batch::Key;
+use crate::journal::{BatchId, Position, Stored};
 use crate::store::StoreError;
-use crate::store::postgres::failure;
 use crate::store::postgres::line::Line;
 use crate::store::postgres::schema::to_sql;
 
@@ -48,7 +48,7 @@ impl Reader {
         }
         let (mut batches, mut seen, mut events) = (Vec::new(), after, 0);
         for row in &rows {
-            let batch = self.batch(row, seen)?;
+            let batch = key(row).stored(&self.place, seen, row.get("events"))?;
             events += batch.events.len();
             if events > most && !batches.is_empty() {
                 break;
@@ -58,26 +58,16 @@ impl Reader {
         }
         Ok(batches)
     }
+}
 
-    /// A batch, if it follows what was read before it: a lost row must not pass for a short journal.
-    fn batch(&self, row: &Row, seen: Position) -> Result<Stored, StoreError> {
-        let number = |name| row.get::<_, i64>(name).cast_unsigned();
-        let (first, last) = (number("first"), number("position"));
-        if first > seen.0 + 1 {
-            let (from, to) = (seen.0 + 1, first - 1);
-            return Err(self.damaged(format!("events {from} to {to} are missing")));
-        }
-        let in_batch = |what| self.damaged(format!("events {first} to {last}: {what}"));
-        let events = decode(row.get("events")).map_err(in_batch)?;
-        if events.len() as u64 != last + 1 - first {
-            return Err(in_batch(format!("the batch has {} events", events.len())));
-        }
-        let (term, batch) = (Term(number("term")), BatchId(number("batch")));
-        Ok(Stored { position: Position(last), term, batch, events })
-    }
-
-    fn damaged(&self, reason: String) -> StoreError {
-        failure::damaged(&self.place, reason)
+/// A row without its events.
+pub(super) fn key(row: &Row) -> Key {
+    let number = |name| row.get::<_, i64>(name).cast_unsigned();
+    Key {
+        position: number("position"),
+        first: number("first"),
+        term: Term(number("term")),
+        batch: BatchId(number("batch")),
     }
 }
 

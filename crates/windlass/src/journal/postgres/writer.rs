@@ -11,30 +11,12 @@ use super::partition::Partitions;
 use super::reader::pruned;
 use super::statement;
 use super::terms::{head, leading};
-use crate::journal::{Append, BatchId, Position, encode};
+use crate::journal::Position;
+use crate::journal::batch::Batch;
 use crate::store::StoreError;
 use crate::store::postgres::failure;
 use crate::store::postgres::line::{Line, Work};
 use crate::store::postgres::schema::to_sql;
-
-/// A batch in the bytes that are written.
-#[derive(Debug)]
-pub(super) struct Batch {
-    term: Term,
-    after: Position,
-    position: Position,
-    name: BatchId,
-    events: Vec<u8>,
-}
-
-impl Batch {
-    pub(super) fn of(append: &Append) -> Self {
-        let Append { term, after, batch, ref events } = *append;
-        assert!(!events.is_empty(), "a batch has events");
-        let position = Position(after.0 + events.len() as u64);
-        Self { term, after, position, name: batch, events: encode(events) }
-    }
-}
 
 /// Appends, on a connection of its own.
 #[derive(Debug)]

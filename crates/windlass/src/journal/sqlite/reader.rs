@@ -7,7 +7,8 @@ use rusqlite::{Connection, Row};
 use windlass_core::id::Term;
 
 use super::{snapshots, statement};
-use crate::journal::{BatchId, Position, Recorded, Snapshot, Stored, decode};
+use crate::journal::batch::Key;
+use crate::journal::{BatchId, Position, Snapshot, Stored};
 use crate::store::StoreError;
 use crate::store::sqlite::desk::{Answer, tell};
 use crate::store::sqlite::failure;
@@ -80,52 +81,27 @@ impl Reader {
         Ok(batches)
     }
 
-    /// A batch, if it follows what was read before it: a lost row must not pass for a short journal.
     fn batch(&self, row: &Row<'_>, seen: Position) -> Result<Stored, StoreError> {
-        let key = Key::of(row).map_err(|error| failure::of_sqlite(&self.place, &error))?;
-        let (first, last) = (key.first, key.position);
-        if first > seen.0 + 1 {
-            let (from, to) = (seen.0 + 1, first - 1);
-            return Err(failure::damaged(
-                &self.place,
-                format!("events {from} to {to} are missing"),
-            ));
-        }
-        let in_batch = |what| format!("events {first} to {last}: {what}");
-        let events =
-            Self::events(row).map_err(|what| failure::damaged(&self.place, in_batch(what)))?;
-        if events.len() as u64 != last + 1 - first {
-            let what = format!("the batch has {} events", events.len());
-            return Err(failure::damaged(&self.place, in_batch(what)));
-        }
-        Ok(Stored { position: Position(last), term: key.term, batch: key.batch, events })
-    }
-
-    fn events(row: &Row<'_>) -> Result<Vec<Recorded>, String> {
-        let bytes = row.get_ref("events").map_err(|error| error.to_string())?;
-        decode(bytes.as_blob().map_err(|error| error.to_string())?)
+        let key = key(row).map_err(|error| failure::of_sqlite(&self.place, &error))?;
+        let bytes = blob(row).map_err(|what| key.damaged(&self.place, &what))?;
+        key.stored(&self.place, seen, bytes)
     }
 }
 
-/// A row of the journal without its events.
-pub(super) struct Key {
-    pub(super) position: u64,
-    pub(super) first: u64,
-    pub(super) term: Term,
-    pub(super) batch: BatchId,
+fn blob<'a>(row: &'a Row<'_>) -> Result<&'a [u8], String> {
+    let bytes = row.get_ref("events").map_err(|error| error.to_string())?;
+    bytes.as_blob().map_err(|error| error.to_string())
 }
 
-impl Key {
-    /// The table has a check that `1 <= first <= position`, so signs are not looked at again.
-    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
-        Ok(Self {
-            position: number("position")?,
-            first: number("first")?,
-            term: Term(number("term")?),
-            batch: BatchId(number("batch")?),
-        })
-    }
+/// A row without its events. The table has a check that `1 <= first <= position`, so signs are not looked at again.
+pub(super) fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
+    let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
+    Ok(Key {
+        position: number("position")?,
+        first: number("first")?,
+        term: Term(number("term")?),
+        batch: BatchId(number("batch")?),
+    })
 }
 
 /// Up to where events have left.

@@ -6,7 +6,8 @@ use windlass_core::id::Term;
 
 use super::reader::{self, Reader};
 use super::tables::TABLES;
-use super::writer::{self, Batch, Writer};
+use super::writer::{self, Writer};
+use crate::journal::batch::Batch;
 use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
 use crate::store::sqlite::desk::{Answer, Desk};
 use crate::store::sqlite::{connection, failure, mount};

@@ -13,9 +13,10 @@ use windlass_core::id::Term;
 use windlass_core::time::Time;
 
 use super::lead_file::LeadFile;
-use super::reader::{Key, head, pruned, to_sql};
+use super::reader::{head, key, pruned, to_sql};
 use super::{snapshots, statement};
-use crate::journal::{Append, BatchId, Campaign, Candidate, Leadership, Position, encode};
+use crate::journal::batch::Batch;
+use crate::journal::{Campaign, Candidate, Leadership, Position};
 use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
 use crate::store::sqlite::failure;
 use crate::store::{Now, StoreError};
@@ -31,25 +32,6 @@ pub(super) enum Request {
 
 /// How many batches go in one transaction: no commit waits longer for it than for another batch.
 const PRUNED_AT_ONCE: i64 = 256;
-
-/// A batch in the bytes that are written: its caller encodes it, so that the writer has only SQLite to wait for.
-#[derive(Debug)]
-pub(super) struct Batch {
-    term: Term,
-    after: Position,
-    position: Position,
-    name: BatchId,
-    events: Vec<u8>,
-}
-
-impl Batch {
-    pub(super) fn of(append: &Append) -> Self {
-        let Append { term, after, batch, ref events } = *append;
-        assert!(!events.is_empty(), "a batch has events");
-        let position = Position(after.0 + events.len() as u64);
-        Self { term, after, position, name: batch, events: encode(events) }
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -279,7 +261,7 @@ fn append(
 /// Whether the batch was written before: its caller did not hear of it and repeats it.
 fn is_there(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<bool> {
     let mut next = transaction.prepare_cached(statement::NEXT_BATCH)?;
-    let found = next.query_row([to_sql(batch.after.0)], Key::of).optional()?;
+    let found = next.query_row([to_sql(batch.after.0)], key).optional()?;
     Ok(found.is_some_and(|found| {
         found.first == batch.after.0 + 1
             && found.position == batch.position.0

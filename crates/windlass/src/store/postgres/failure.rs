@@ -4,6 +4,7 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
 use crate::store::StoreError;
+pub(crate) use crate::store::failure::{damaged, unavailable, unusable};
 
 /// What the server says, or the way to it.
 pub(crate) fn of_postgres(place: &str, error: &Error) -> StoreError {
@@ -28,18 +29,6 @@ pub(crate) fn of_postgres(place: &str, error: &Error) -> StoreError {
         // Shutdowns, time limits, deadlocks, too many connections: it may pass.
         _ => unavailable(place, reason),
     }
-}
-
-pub(crate) fn unusable(place: &str, reason: impl Into<String>) -> StoreError {
-    StoreError::Unusable { place: place.to_owned(), reason: reason.into() }
-}
-
-pub(crate) fn unavailable(place: &str, reason: impl Into<String>) -> StoreError {
-    StoreError::Unavailable { place: place.to_owned(), reason: reason.into() }
-}
-
-pub(crate) fn damaged(place: &str, reason: impl Into<String>) -> StoreError {
-    StoreError::Damaged { place: place.to_owned(), reason: reason.into() }
 }
 
 /// The server's own words where there are some: what the driver says of them is "db error".

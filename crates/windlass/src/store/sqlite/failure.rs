@@ -5,6 +5,7 @@ use std::io;
 use rusqlite::{Error, ErrorCode};
 
 use crate::store::StoreError;
+pub(crate) use crate::store::failure::{damaged, unavailable, unusable};
 
 /// What SQLite says.
 pub(crate) fn of_sqlite(place: &str, error: &Error) -> StoreError {
@@ -48,18 +49,6 @@ pub(crate) fn of_io(place: &str, error: &io::Error) -> StoreError {
         | io::ErrorKind::Unsupported => unusable(place, format!("{error}: name another folder")),
         _ => unavailable(place, error.to_string()),
     }
-}
-
-pub(crate) fn unusable(place: &str, reason: impl Into<String>) -> StoreError {
-    StoreError::Unusable { place: place.to_owned(), reason: reason.into() }
-}
-
-pub(crate) fn unavailable(place: &str, reason: impl Into<String>) -> StoreError {
-    StoreError::Unavailable { place: place.to_owned(), reason: reason.into() }
-}
-
-pub(crate) fn damaged(place: &str, reason: impl Into<String>) -> StoreError {
-    StoreError::Damaged { place: place.to_owned(), reason: reason.into() }
 }
 
 fn with_advice(code: ErrorCode, error: &Error) -> String {

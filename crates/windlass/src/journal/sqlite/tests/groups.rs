@@ -8,8 +8,9 @@ use tokio::sync::oneshot;
 use windlass_core::id::Term;
 
 use super::crew::{batch, everything, folder, now, open, put, wait, win};
+use crate::journal::batch::Batch;
 use crate::journal::sqlite::tables::TABLES;
-use crate::journal::sqlite::writer::{Batch, Request, Writer};
+use crate::journal::sqlite::writer::{Request, Writer};
 use crate::journal::{Append, Candidate, Journal, Position};
 use crate::store::StoreError;
 use crate::store::sqlite::connection;

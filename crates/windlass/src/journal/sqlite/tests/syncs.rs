@@ -11,8 +11,9 @@ use std::{fs, io};
 use tempfile::TempDir;
 
 use super::crew::{Mate, batch, executable, folder, now, open, put, say, wait, win};
+use crate::journal::batch::Batch;
 use crate::journal::sqlite::tables::TABLES;
-use crate::journal::sqlite::writer::{Batch, Request, Writer};
+use crate::journal::sqlite::writer::{Request, Writer};
 use crate::journal::{Campaign, Candidate, Journal, Position, Snapshot};
 use crate::store::sqlite::connection;
 use crate::store::sqlite::desk::Desk;
