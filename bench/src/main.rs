@@ -4,7 +4,8 @@
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
 //! logs, `file` about the pipeline file, `local` about a whole node, `cluster` about many over HTTP
-//! (`cluster long` watches the idle ones for a minute), `run` about the program beside other task runners.
+//! (`cluster long` watches the idle ones for a minute), `postgres` about PostgreSQL beside queues on it (`postgres long` works
+//! for ten minutes), `run` about the program beside other task runners.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
@@ -23,6 +24,7 @@ mod observer;
 mod peers;
 mod pipeline;
 mod plans;
+mod postgres;
 mod process;
 mod runs;
 mod saved;
@@ -59,6 +61,12 @@ fn main() {
             let long = args.get(1).is_some_and(|arg| arg == "long");
             let mut rows = disk::floors(&scratch);
             rows.extend(cluster::rows(&scratch, long));
+            print!("{}", table::render(&rows));
+        }
+        Some("postgres") => {
+            let long = args.get(1).is_some_and(|arg| arg == "long");
+            let mut rows = disk::floors(&scratch);
+            rows.extend(postgres::rows(&scratch, long));
             print!("{}", table::render(&rows));
         }
         Some("run") => {
@@ -111,6 +119,7 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(measure_journal(scratch));
     rows.extend(measure_stores(scratch));
     rows.extend(cluster::rows(scratch, false));
+    rows.extend(postgres::rows(scratch, false));
     rows.extend(runs::rows(scratch));
     rows
 }

@@ -68,7 +68,7 @@ impl Hands {
     }
 
     /// Has one more join a cluster, over connections of its own.
-    pub(crate) fn join(&mut self, place: &Place, label: &str, executor: Arc<dyn Executor>) {
+    pub(crate) fn join(&mut self, places: &[Place], label: &str, executor: Arc<dyn Executor>) {
         let secret = WorkerSecret::generate().expect("the system has random bytes");
         let register = Register {
             worker: secret.worker_id(),
@@ -88,7 +88,7 @@ impl Hands {
             clock: Clock::of_machine(),
             leader_grace: None,
             memory: None,
-            link: Arc::new(HttpLink::new(Arc::new(client), vec![place.clone()])),
+            link: Arc::new(HttpLink::new(Arc::new(client), places.to_vec())),
             executor,
         };
         self.workers.push(tokio::spawn(worker.run(self.shutdown.clone())));

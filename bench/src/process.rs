@@ -27,6 +27,12 @@ impl Process {
         (Self(child), BufReader::new(errors))
     }
 
+    /// Ends it as a power cut would.
+    pub(crate) fn kill(mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+
     /// Its memory now, in MiB.
     pub(crate) fn memory(&self) -> f64 {
         status(self.0.id(), "VmRSS:").unwrap_or(f64::NAN)

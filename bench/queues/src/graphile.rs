@@ -1,0 +1,111 @@
+//! `graphile rate|rate-tuned|waits URL JOBS`: graphile_worker beside windlass on the same server.
+//!
+//! `rate` leaves everything as it is, `rate-tuned` sets what its page on performance names.
+
+mod stopwatch;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use graphile_worker::{
+    Database, IntoTaskHandlerResult, JobSpec, LocalQueueConfig, RawJobSpec, TaskHandler,
+    WorkerContext, WorkerOptions, WorkerUtils,
+};
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use stopwatch::Asked;
+use tokio::time::sleep;
+
+const SCHEMA: &str = "graphile_worker";
+
+/// Jobs that are put into the queue with one call.
+const AT_ONCE: usize = 5_000;
+
+#[derive(Serialize, Deserialize)]
+struct Noop {}
+
+impl TaskHandler for Noop {
+    const IDENTIFIER: &'static str = "noop";
+
+    async fn run(self, _: WorkerContext) -> impl IntoTaskHandlerResult {
+        stopwatch::note();
+        Ok::<(), String>(())
+    }
+}
+
+#[tokio::main]
+async fn main() {
+    let asked = Asked::of_arguments();
+    let pool = PgPoolOptions::new().max_connections(20).connect(&asked.url).await.expect("a server");
+    sqlx::query("DROP SCHEMA IF EXISTS graphile_worker CASCADE").execute(&pool).await.expect("a drop");
+    let database: Database = pool.clone().into();
+    let queue = WorkerUtils::new(database.clone(), SCHEMA);
+    queue.migrate().await.expect("a migration");
+    let options = options(database, asked.is_tuned());
+    match asked.what.as_str() {
+        "waits" => waits(&queue, options, asked.jobs).await,
+        _ => rate(&queue, options, &pool, asked.jobs).await,
+    }
+}
+
+fn options(database: Database, tuned: bool) -> WorkerOptions {
+    let options = WorkerOptions::default().database(database).schema(SCHEMA).define_job::<Noop>();
+    if !tuned {
+        return options;
+    }
+    let local = LocalQueueConfig::default().with_size(500);
+    let options = options.concurrency(24).poll_interval(Duration::from_millis(50));
+    options.complete_job_batch_delay(Duration::from_millis(1)).local_queue(local)
+}
+
+async fn rate(queue: &WorkerUtils, options: WorkerOptions, pool: &PgPool, jobs: usize) {
+    let began = Instant::now();
+    for from in (0..jobs).step_by(AT_ONCE) {
+        put(queue, AT_ONCE.min(jobs - from)).await;
+    }
+    let put = began.elapsed();
+    let worker = Arc::new(options.init().await.expect("a worker"));
+    let began = Instant::now();
+    let running = tokio::spawn({
+        let worker = Arc::clone(&worker);
+        async move { worker.run().await }
+    });
+    stopwatch::until(jobs).await;
+    let left = "SELECT count(*) FROM graphile_worker._private_jobs";
+    while sqlx::query_scalar::<_, i64>(left).fetch_one(pool).await.expect("a count") > 0 {
+        sleep(Duration::from_millis(5)).await;
+    }
+    stopwatch::tell_rate(jobs, put, began.elapsed());
+    worker.request_shutdown();
+    drop(running.await);
+}
+
+async fn waits(queue: &WorkerUtils, options: WorkerOptions, jobs: usize) {
+    let worker = Arc::new(options.init().await.expect("a worker"));
+    let running = tokio::spawn({
+        let worker = Arc::clone(&worker);
+        async move { worker.run().await }
+    });
+    sleep(Duration::from_millis(500)).await;
+    let mut waits = Vec::new();
+    for at in 0..jobs {
+        let began = Instant::now();
+        put(queue, 1).await;
+        stopwatch::until(at + 1).await;
+        waits.push(stopwatch::started(at) - began);
+        sleep(Duration::from_millis(5)).await;
+    }
+    stopwatch::tell_waits(waits);
+    worker.request_shutdown();
+    drop(running.await);
+}
+
+async fn put(queue: &WorkerUtils, jobs: usize) {
+    let job = || RawJobSpec {
+        identifier: Noop::IDENTIFIER.to_owned(),
+        payload: serde_json::json!({}),
+        spec: JobSpec::default(),
+    };
+    let jobs: Vec<RawJobSpec> = (0..jobs).map(|_| job()).collect();
+    queue.add_raw_jobs(&jobs).await.expect("the jobs are taken");
+}

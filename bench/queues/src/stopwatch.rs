@@ -1,0 +1,66 @@
+//! What both programs measure, and how they say it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, timeout};
+
+/// How long anything may take before the figure is given up.
+const WITHIN: Duration = Duration::from_secs(120);
+
+static DONE: AtomicUsize = AtomicUsize::new(0);
+static STARTED: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
+
+/// What a handler does: it has run.
+pub fn note() {
+    STARTED.lock().expect("nobody panics").push(Instant::now());
+    DONE.fetch_add(1, Ordering::Release);
+}
+
+/// Waits until so many have run.
+pub async fn until(count: usize) {
+    let all = async {
+        while DONE.load(Ordering::Acquire) < count {
+            sleep(Duration::from_micros(500)).await;
+        }
+    };
+    timeout(WITHIN, all).await.expect("the queue goes on");
+}
+
+/// When the how-manieth of all, from zero, was started.
+pub fn started(at: usize) -> Instant {
+    STARTED.lock().expect("nobody panics")[at]
+}
+
+/// Jobs a second, from before the first was put into the queue until the store has all of them done.
+pub fn tell_rate(jobs: usize, put: Duration, drained: Duration) {
+    let rate = |took: Duration| jobs as f64 / took.as_secs_f64();
+    println!("{:.0} {:.0} {:.0}", rate(put + drained), rate(put), rate(drained));
+}
+
+/// The median and the 99th percentile, in milliseconds.
+pub fn tell_waits(mut waits: Vec<Duration>) {
+    waits.sort_unstable();
+    let at = |percent: usize| waits[(waits.len() - 1) * percent / 100].as_secs_f64() * 1e3;
+    println!("{:.3} {:.3}", at(50), at(99));
+}
+
+/// What the program was asked for: `rate|rate-tuned|waits URL JOBS`.
+pub struct Asked {
+    pub what: String,
+    pub url: String,
+    pub jobs: usize,
+}
+
+impl Asked {
+    pub fn of_arguments() -> Self {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let [what, url, jobs] = arguments.try_into().expect("rate|rate-tuned|waits URL JOBS");
+        Self { what, url, jobs: jobs.parse().expect("how many jobs") }
+    }
+
+    pub fn is_tuned(&self) -> bool {
+        self.what == "rate-tuned"
+    }
+}

@@ -1,0 +1,95 @@
+//! A controller as a process of its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass::link::http::{Client, Credentials, Place, Tcp};
+
+use super::crew::SLOTS;
+use crate::disk::Scratch;
+use crate::peers::windlass;
+use crate::process::{Process, said};
+
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// What a cluster is made in.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// What its rows begin with.
+    pub(crate) name: &'static str,
+    /// The store, as `windlass serve` is told.
+    pub(crate) store: String,
+    folder: PathBuf,
+}
+
+impl Site {
+    /// On a store of SQLite that is made for it.
+    pub(crate) fn on_sqlite(scratch: &Scratch) -> Self {
+        let folder = scratch.empty("cluster");
+        let store = format!("sqlite:{}", folder.join("store").display());
+        Self { name: "cluster", store, folder }
+    }
+
+    /// On a database that is there, and has nothing of windlass yet.
+    pub(crate) fn on_postgres(scratch: &Scratch, store: String) -> Self {
+        Self { name: "postgres", store, folder: scratch.empty("cluster") }
+    }
+
+    /// A folder of this name in it, made if it is not there.
+    fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.folder.join(name);
+        std::fs::create_dir_all(&folder).expect("there is room for a folder");
+        folder
+    }
+}
+
+/// A controller that answers.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    pub(crate) process: Process,
+    pub(crate) place: Place,
+    client: Client,
+}
+
+impl Controller {
+    /// One that leads.
+    pub(crate) fn start(site: &Site) -> Self {
+        Self::start_as(site, "controller", "127.0.0.1:0")
+    }
+
+    /// One of several.
+    pub(crate) fn start_as(site: &Site, name: &str, listen: &str) -> Self {
+        let mut command = Command::new(windlass());
+        command.args(["serve", "--no-exec", "--listen", listen, "--store", &site.store]);
+        let (process, errors) = Process::start(command.current_dir(site.folder(name)));
+        let place = said(errors, " on ").parse().expect("it says where it listens");
+        let client = Client::new(Arc::new(Tcp), Credentials::default());
+        Self { process, place, client }
+    }
+
+    /// A worker process.
+    pub(crate) fn worker(&self, site: &Site, number: u32) -> Process {
+        worker(site, number, &self.place.to_string())
+    }
+
+    pub(crate) async fn submit(&self, pipeline: &str) {
+        let body = BTreeMap::from([("text", pipeline)]);
+        let answered = self.client.post(&self.place, "/runs", &body, WITHIN).await;
+        answered.expect("the run is taken");
+    }
+}
+
+/// A worker process that knows these places, separated by commas.
+pub(crate) fn worker(site: &Site, number: u32, places: &str) -> Process {
+    let state = site.folder(&format!("worker-{number}"));
+    let mut command = Command::new(windlass());
+    command.args(["worker", "--join", places, "--label", "crew"]);
+    command.args(["--slots", &SLOTS.to_string(), "--name", &format!("crew-{number}")]);
+    command.args(["--label", &format!("crew-{number}")]).current_dir(&state);
+    let (process, errors) = Process::start(command.arg("--state").arg(&state));
+    said(errors, " joins ");
+    process
+}

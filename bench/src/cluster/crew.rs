@@ -1,0 +1,62 @@
+//! A controller with its workers, and one that notes when it is handed a step.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use super::controller::{Controller, Site};
+use super::pipelines::{between, step};
+use crate::observer::{Hands, Notes, Notices};
+use crate::process::Process;
+
+pub(crate) const WORKERS: u32 = 2;
+pub(crate) const SLOTS: u32 = 64;
+
+/// A cluster at work.
+#[derive(Debug)]
+pub(crate) struct Crew<'a> {
+    pub(super) runtime: &'a Runtime,
+    pub(super) name: &'static str,
+    // Workers end before their controller does.
+    pub(super) workers: Vec<Process>,
+    hands: Hands,
+    pub(super) notices: Notices,
+    pub(super) controller: Controller,
+}
+
+impl<'a> Crew<'a> {
+    /// A cluster in which everybody has joined and done something.
+    pub(crate) fn start(site: &Site, runtime: &'a Runtime) -> Self {
+        let controller = Controller::start(site);
+        let workers = (0..WORKERS).map(|number| controller.worker(site, number)).collect();
+        let (notes, notices) = Notes::new();
+        let mut hands = Hands::new();
+        let _inside = runtime.enter();
+        hands.join(std::slice::from_ref(&controller.place), "observer", Arc::new(notes));
+        let crew = Self { runtime, name: site.name, workers, hands, notices, controller };
+        let each = |number| format!("crew-{number}");
+        let warm: Vec<String> = (0..WORKERS).map(each).collect();
+        let steps: String =
+            warm.iter().map(|it| step(it, "first", &format!("requires: [{it}]"))).collect();
+        crew.took(&between(&steps, &warm.join(", ")));
+        crew
+    }
+
+    /// From when the observer is handed the first step of a run until it is handed the last.
+    pub(crate) fn took(&self, pipeline: &str) -> Duration {
+        self.runtime.block_on(self.controller.submit(pipeline));
+        let began = self.notices.next();
+        self.notices.next() - began
+    }
+
+    /// The memory of its controller now, in MiB.
+    pub(crate) fn memory_of_controller(&self) -> f64 {
+        self.controller.process.memory()
+    }
+
+    /// Ends it.
+    pub(crate) fn end(self) {
+        self.runtime.block_on(self.hands.end());
+    }
+}

@@ -1,0 +1,161 @@
+//! The rows of a cluster.
+
+use std::time::Duration;
+
+use super::controller::Site;
+use super::crew::{Crew, SLOTS, WORKERS};
+use super::idle::idle;
+use super::pipelines::{chain, fan, step};
+use crate::disk::Scratch;
+use crate::fleet::now;
+use crate::local;
+use crate::measure::{Times, percentile};
+use crate::process::Process;
+use crate::table::{Row, Target};
+
+const REPEATS: usize = 5;
+
+/// Steps of the throughput, of the fan-out and of the chain.
+pub(crate) const MANY: u32 = 50_000;
+const FAN: u32 = 10_000;
+const CHAIN: u32 = 1_000;
+
+/// Runs of one step, and the rest before each: what the one before leaves to be told is told by then.
+const SINGLE: usize = 300;
+const REST: Duration = Duration::from_millis(5);
+
+/// How long workers that have nothing to do are watched.
+const IDLE_FOR: Duration = Duration::from_secs(20);
+
+/// What the figures of a cluster are to reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Targets {
+    /// Steps a second.
+    pub(crate) rate: f64,
+    /// Seconds of the fan-out.
+    pub(crate) fan: f64,
+}
+
+/// All rows of this part. `long` has the idle workers watched for a minute.
+pub(crate) fn rows(scratch: &Scratch, long: bool) -> Vec<Row> {
+    let runtime = local::runtime();
+    let targets = Targets { rate: 25_000.0, fan: 0.6 };
+    let mut rows = Vec::new();
+    {
+        let crew = Crew::start(&Site::on_sqlite(scratch), &runtime);
+        rows.push(crew.throughput(targets));
+        rows.extend([local::throughput(scratch)]);
+        rows.extend(crew.handed());
+        rows.extend(local::handed(scratch));
+        rows.extend([crew.hop(CHAIN), local::hop(scratch)]);
+        rows.extend([crew.fan(targets), local::fan(scratch)]);
+        rows.push(crew.memory());
+        crew.end();
+    }
+    let seconds = if long { Duration::from_mins(1) } else { IDLE_FOR };
+    rows.extend(idle(&Site::on_sqlite(scratch), &runtime, seconds));
+    rows
+}
+
+impl Crew<'_> {
+    fn times(&self, pipeline: &str) -> Times {
+        Times::of((0..REPEATS).map(|_| self.took(pipeline)).collect())
+    }
+
+    /// Steps a second.
+    pub(crate) fn throughput(&self, targets: Targets) -> Row {
+        let (best, median) = self.times(&fan(MANY)).per_second(MANY.into());
+        Row {
+            name: format!("{}: noop steps, {WORKERS} workers × {SLOTS} slots", self.name),
+            best,
+            median,
+            unit: "steps/s",
+            detail: format!("{MANY} steps, durable; {REPEATS} runs"),
+            target: Target::AtLeast(targets.rate),
+        }
+    }
+
+    /// From a submission until an executor has the attempt.
+    pub(crate) fn handed(&self) -> Vec<Row> {
+        let name = format!("{}: submitted → handed to the executor", self.name);
+        handed_rows(&name, &self.waits())
+    }
+
+    /// How long single steps waited for an executor.
+    pub(crate) fn waits(&self) -> Vec<Duration> {
+        let single = step("only", "", "requires: [observer]");
+        let pipeline = format!("steps:\n{single}");
+        let handed = |_| {
+            let began = self.runtime.block_on(async {
+                tokio::time::sleep(REST).await;
+                let began = now();
+                self.controller.submit(&pipeline).await;
+                began
+            });
+            self.notices.next() - began
+        };
+        (0..SINGLE).map(handed).collect()
+    }
+
+    /// From a step to the one that needs it, in a chain of so many.
+    pub(crate) fn hop(&self, steps: u32) -> Row {
+        let times = self.times(&chain(steps));
+        // The last of the hops is that to the observer.
+        let each = |took: Duration| took.as_secs_f64() * 1e3 / f64::from(steps + 1);
+        Row {
+            name: format!("{}: hop of a noop chain", self.name),
+            best: each(times.best),
+            median: each(times.median),
+            unit: "ms",
+            detail: format!("{steps} steps; {REPEATS} runs"),
+            target: Target::AtMost(0.8),
+        }
+    }
+
+    /// One step, 10,000, one step.
+    pub(crate) fn fan(&self, targets: Targets) -> Row {
+        let times = self.times(&fan(FAN));
+        Row {
+            name: format!("{}: fan-out and in of 10,000 noops", self.name),
+            best: times.best.as_secs_f64(),
+            median: times.median.as_secs_f64(),
+            unit: "s",
+            detail: format!("{REPEATS} runs"),
+            target: Target::AtMost(targets.fan),
+        }
+    }
+
+    /// The most memory of the worker that had most, behind all of the above.
+    pub(crate) fn memory(&self) -> Row {
+        let most = |of: fn(&Process) -> f64| self.workers.iter().map(of).fold(0.0, f64::max);
+        let controller = &self.controller.process;
+        Row {
+            name: format!("{}: peak RSS of a worker that works", self.name),
+            best: most(Process::peak),
+            median: most(Process::peak),
+            unit: "MiB",
+            detail: format!(
+                "{:.1} at rest; controller {:.1}, at most {:.1}",
+                most(Process::memory),
+                controller.memory(),
+                controller.peak()
+            ),
+            target: Target::AtMost(15.0),
+        }
+    }
+}
+
+/// The rows of how long it took until an executor had an attempt.
+pub(crate) fn handed_rows(name: &str, took: &[Duration]) -> Vec<Row> {
+    let millis = |took: Duration| took.as_secs_f64() * 1e3;
+    let best = took.iter().min().copied().unwrap_or_default();
+    let row = |percent, target| Row {
+        name: format!("{name}, p{percent}"),
+        best: millis(percentile(took, percent)),
+        median: millis(percentile(took, percent)),
+        unit: "ms",
+        detail: format!("{} runs, the best {:.2} ms", took.len(), millis(best)),
+        target,
+    };
+    vec![row(50, Target::AtMost(1.0)), row(99, Target::None)]
+}

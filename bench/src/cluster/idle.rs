@@ -1,0 +1,47 @@
+//! What a controller needs for workers that do nothing.
+
+use std::slice::from_ref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use super::controller::{Controller, Site};
+use crate::observer::{Hands, Notes};
+use crate::table::{Row, Target};
+
+/// Workers that have nothing to do, and how long they have to come to rest.
+const IDLE: u32 = 1_000;
+const SETTLE: Duration = Duration::from_secs(8);
+
+pub(super) fn idle(site: &Site, runtime: &Runtime, seconds: Duration) -> Vec<Row> {
+    let controller = Controller::start(site);
+    let mut hands = Hands::new();
+    let (notes, _) = Notes::new();
+    let notes: Arc<Notes> = Arc::new(notes);
+    let used = runtime.block_on(async {
+        for _ in 0..IDLE {
+            hands.join(from_ref(&controller.place), "idle", Arc::clone(&notes) as _);
+        }
+        tokio::time::sleep(SETTLE).await;
+        let before = controller.process.seconds();
+        tokio::time::sleep(seconds).await;
+        controller.process.seconds() - before
+    });
+    let (cpu, memory) = (used * 100.0 / seconds.as_secs_f64(), controller.process.memory());
+    let detail = format!("over {} s", seconds.as_secs());
+    let more = format!("at most {:.1} so far", controller.process.peak());
+    let row = |what: &str, value, unit, detail, most| Row {
+        name: format!("{}: {IDLE} idle workers, {what}", site.name),
+        best: value,
+        median: value,
+        unit,
+        detail,
+        target: Target::AtMost(most),
+    };
+    runtime.block_on(hands.end());
+    vec![
+        row("CPU of the controller", cpu, "% of a core", detail, 5.0),
+        row("RSS of the controller", memory, "MiB", more, 64.0),
+    ]
+}

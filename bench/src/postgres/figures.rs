@@ -1,0 +1,72 @@
+//! The rows of PostgreSQL.
+
+use super::server::Server;
+use super::{failover, queues, sustained};
+use crate::cluster::{Crew, Site, Targets};
+use crate::disk::Scratch;
+use crate::local;
+use crate::table::{Row, Target};
+
+/// Chains of these lengths show whether a hop becomes dearer.
+const SHORT: u32 = 100;
+const LONG: u32 = 1_000;
+
+const TARGETS: Targets = Targets { rate: 35_000.0, fan: 0.5 };
+
+/// All rows of this part. `long` has a cluster work for ten minutes.
+pub(crate) fn rows(scratch: &Scratch, long: bool) -> Vec<Row> {
+    let Some(server) = Server::start(scratch) else {
+        return vec![not_here()];
+    };
+    let runtime = local::runtime();
+    let site = Site::on_postgres(scratch, server.database("windlass"));
+    let mut rows = Vec::new();
+    let crew = Crew::start(&site, &runtime);
+    rows.push(crew.throughput(TARGETS));
+    rows.extend(crew.handed());
+    let (short, long_chain) = (crew.hop(SHORT), crew.hop(LONG));
+    let ratio = long_chain.best / short.best;
+    rows.push(long_chain);
+    rows.push(Row {
+        name: format!("postgres: hop of a chain, {LONG} / {SHORT}"),
+        best: ratio,
+        median: ratio,
+        unit: "times",
+        detail: format!("{:.2} ms in the short one", short.best),
+        target: Target::AtMost(1.2),
+    });
+    rows.push(crew.fan(TARGETS));
+    rows.push(crew.memory());
+    if long {
+        rows.extend(sustained::rows(&crew, &server));
+    }
+    crew.end();
+    let (others, fastest) = queues::rows(&server);
+    rows.push(beside(&rows[0], fastest));
+    rows.extend(others);
+    rows.extend(failover::rows(scratch, &server, &runtime));
+    rows
+}
+
+/// How the rate compares with the fastest of the others, tuned or not.
+fn beside(own: &Row, fastest: f64) -> Row {
+    Row {
+        name: "postgres: noop steps, beside the fastest queue".to_owned(),
+        best: own.best / fastest,
+        median: own.median / fastest,
+        unit: "times",
+        detail: "whatever it was tuned to".to_owned(),
+        target: Target::AtLeast(2.0),
+    }
+}
+
+fn not_here() -> Row {
+    Row {
+        name: "postgres".to_owned(),
+        best: f64::NAN,
+        median: f64::NAN,
+        unit: "",
+        detail: "the server is not installed".to_owned(),
+        target: Target::None,
+    }
+}

@@ -1,0 +1,9 @@
+//! A cluster whose truth is in PostgreSQL, beside queues on the same server.
+
+mod failover;
+mod figures;
+mod queues;
+mod server;
+mod sustained;
+
+pub(crate) use figures::rows;

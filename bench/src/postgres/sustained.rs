@@ -1,0 +1,80 @@
+//! Whether it goes on as it began: ten minutes of work, and what everything costs behind them.
+
+use std::time::Duration;
+
+use super::server::Server;
+use crate::cluster::{Crew, fan};
+use crate::fleet::now;
+use crate::measure::percentile;
+use crate::table::{Row, Target};
+
+const MINUTES: u32 = 10;
+const MINUTE: Duration = Duration::from_mins(1);
+const STEPS: u32 = 50_000;
+const CHAIN: u32 = 1_000;
+
+pub(super) fn rows(crew: &Crew<'_>, server: &Server) -> Vec<Row> {
+    let before = Costs::of(crew);
+    let rates: Vec<f64> = (0..MINUTES).map(|_| minute(crew)).collect();
+    let after = Costs::of(crew);
+    let (first, last) = (rates[0], rates[rates.len() - 1]);
+    let events = server.ask("windlass", "SELECT last_value FROM windlass_head");
+    let each: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+    vec![
+        row(
+            "rate of the last minute / of the first",
+            last / first,
+            Target::AtLeast(0.9),
+            format!("steps/s by minute: {}", each.join(" ")),
+        ),
+        row(
+            "submitted → handed, p50, after / before",
+            after.wait / before.wait,
+            Target::AtMost(1.1),
+            format!("{:.2} and {:.2} ms; {events} events", before.wait, after.wait),
+        ),
+        row(
+            "hop, after / before",
+            after.hop / before.hop,
+            Target::AtMost(1.1),
+            format!("{:.2} and {:.2} ms", before.hop, after.hop),
+        ),
+        row(
+            "memory of the controller, after / before",
+            after.memory / before.memory,
+            Target::None,
+            format!("{:.0} and {:.0} MiB", before.memory, after.memory),
+        ),
+    ]
+}
+
+/// What single things cost.
+struct Costs {
+    wait: f64,
+    hop: f64,
+    memory: f64,
+}
+
+impl Costs {
+    fn of(crew: &Crew<'_>) -> Self {
+        let wait = percentile(&crew.waits(), 50).as_secs_f64() * 1e3;
+        Self { wait, hop: crew.hop(CHAIN).best, memory: crew.memory_of_controller() }
+    }
+}
+
+/// Steps a second over a minute of runs, one behind the other.
+fn minute(crew: &Crew<'_>) -> f64 {
+    let pipeline = fan(STEPS);
+    let began = now();
+    let mut steps = 0.0;
+    while began.elapsed() < MINUTE {
+        crew.took(&pipeline);
+        steps += f64::from(STEPS);
+    }
+    steps / began.elapsed().as_secs_f64()
+}
+
+fn row(what: &str, value: f64, target: Target, detail: String) -> Row {
+    let name = format!("postgres: {MINUTES} minutes, {what}");
+    Row { name, best: value, median: value, unit: "times", detail, target }
+}
