@@ -7,6 +7,8 @@ mod announced;
 mod files;
 mod memory;
 mod notes;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod retention;
 mod seam;
 mod search;
@@ -16,6 +18,8 @@ pub use announced::Announced;
 pub use files::FileLogs;
 pub use memory::{MEMORY_MAX, MemoryLogs};
 pub use notes::{NOTES_MAX, notes, printed};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresLogs;
 pub use retention::{Retention, expired};
 pub use seam::{LogId, LogPart, LogStore, READ_MAX};
 pub use search::{Cut, HITS_MAX, Hit, Hits, SOUGHT_MAX, Sought, search};

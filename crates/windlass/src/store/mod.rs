@@ -5,6 +5,8 @@ mod error;
 pub(crate) mod failure;
 pub(crate) mod folder;
 pub(crate) mod frame;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod number;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 mod promise;

@@ -9,7 +9,6 @@
 //! It is a database of its own, so that a large run that is kept never delays a commit of the journal. What it delays
 //! is a claim: by about a second behind a run of a million steps.
 
-mod chunk;
 mod reader;
 mod row;
 mod statement;

@@ -5,11 +5,13 @@ use std::sync::mpsc::Receiver;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use windlass_core::id::RunId;
 
-use super::row::{record, run_to_sql, to_sql};
-use super::{chunk, statement};
+use super::row::record;
+use super::statement;
+use crate::archive::parts::{Events, Gathered, Part};
 use crate::archive::{RunQuery, RunRecord};
-use crate::journal::{Position, Recorded};
+use crate::journal::Position;
 use crate::store::StoreError;
+use crate::store::number::{run_to_sql, to_sql};
 use crate::store::sqlite::desk::{Answer, tell};
 use crate::store::sqlite::failure;
 
@@ -19,8 +21,6 @@ pub(super) enum Request {
     Runs { query: RunQuery, answer: Answer<Vec<RunRecord>> },
     Events { run: RunId, after: Position, most: usize, answer: Answer<Events> },
 }
-
-pub(super) type Events = Vec<(Position, Recorded)>;
 
 #[derive(Debug)]
 pub(super) struct Reader {
@@ -59,27 +59,14 @@ impl Reader {
         let mut statement = snapshot.prepare_cached(statement::CHUNKS).map_err(sqlite)?;
         let key = [run_to_sql(run), to_sql(after.0)];
         let mut rows = statement.query(key).map_err(sqlite)?;
-        let mut events = Events::new();
-        let mut seen = after;
-        while events.len() < most && seen < last {
-            let Some(row) = rows.next().map_err(sqlite)? else {
-                return Err(self.missing(run, seen, last));
-            };
-            let chunk = Chunk::of(row).map_err(sqlite)?;
-            if chunk.follows > seen {
-                return Err(self.missing(run, seen, chunk.follows));
-            }
-            seen = chunk.last;
-            let read = chunk.events().map_err(|what| self.damaged(run, &what))?;
-            let behind = read.into_iter().filter(|(position, _)| *position > after);
-            events.extend(behind.take(most - events.len()));
+        let damaged = |what: String| self.damaged(run, &what);
+        let mut gathered = Gathered::behind(after, most, last);
+        while gathered.wants_more()
+            && let Some(row) = rows.next().map_err(sqlite)?
+        {
+            gathered.add(&part(row).map_err(sqlite)?).map_err(damaged)?;
         }
-        Ok(events)
-    }
-
-    /// A lost row must not pass for a short run.
-    fn missing(&self, run: RunId, from: Position, to: Position) -> StoreError {
-        self.damaged(run, &format!("its events behind position {from} up to {to} are missing"))
+        gathered.done().map_err(damaged)
     }
 
     fn damaged(&self, run: RunId, what: &str) -> StoreError {
@@ -91,28 +78,11 @@ impl Reader {
     }
 }
 
-/// A row of events.
-struct Chunk<'a> {
-    last: Position,
-    follows: Position,
-    bytes: &'a [u8],
-}
-
-impl<'a> Chunk<'a> {
-    /// The table has a check that `0 <= follows < last`, so signs are not looked at again.
-    fn of(row: &'a Row<'_>) -> rusqlite::Result<Self> {
-        let position = |name| row.get::<_, i64>(name).map(|at| Position(at.cast_unsigned()));
-        let bytes = row.get_ref("events")?.as_blob()?;
-        Ok(Self { last: position("last")?, follows: position("follows")?, bytes })
-    }
-
-    fn events(&self) -> Result<Events, String> {
-        let events = chunk::decode(self.bytes)?;
-        match events.last() {
-            Some((position, _)) if *position == self.last => Ok(events),
-            _ => Err(format!("a chunk does not end at position {}", self.last)),
-        }
-    }
+/// A row of events. The table has a check that `0 <= follows < last`, so signs are not looked at again.
+fn part<'a>(row: &'a Row<'_>) -> rusqlite::Result<Part<&'a [u8]>> {
+    let position = |name| row.get::<_, i64>(name).map(|at| Position(at.cast_unsigned()));
+    let bytes = row.get_ref("events")?.as_blob()?;
+    Ok(Part { last: position("last")?, follows: position("follows")?, bytes })
 }
 
 fn line(connection: &Connection, run: RunId) -> rusqlite::Result<Option<RunRecord>> {

@@ -2,8 +2,9 @@
 
 use rusqlite::types::Value;
 
-use super::row::{run_to_sql, time_to_sql, to_sql};
+use super::row::time_to_sql;
 use crate::archive::{PAGE_MAX, RunQuery};
+use crate::store::number::{run_to_sql, to_sql};
 
 /// Writes the line of a run unless it is there.
 pub(super) const WRITE_RUN: &str = "

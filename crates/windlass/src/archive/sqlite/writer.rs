@@ -10,26 +10,17 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::row::{run_of_sql, run_to_sql, time_to_sql, to_sql, workers_to_sql};
-use super::{chunk, statement};
-use crate::archive::{Claim, Claimed, PAGE_MAX, SealedRun};
-use crate::journal::{Position, Recorded};
+use super::row::time_to_sql;
+use super::statement;
+use crate::archive::parts::{PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, parts};
+use crate::archive::{Claim, Claimed, PAGE_MAX, SealedRun, words};
 use crate::store::StoreError;
+use crate::store::number::{run_of_sql, run_to_sql, to_sql};
 use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
 use crate::store::sqlite::failure;
 
-/// The most events of a chunk: it costs half a millisecond to unpack, and takes about 1 MB while it is packed. Larger ones
-/// would hardly take less on disk: they are beyond what the compression looks back.
-pub(super) const CHUNK_MAX: usize = 1 << 12;
-
 /// A group takes no more runs when it has so many events: about 60 ms of packing, for which a claim may wait.
 const GROUP_MAX: usize = 1 << 18;
-
-/// When runs of so many events are pruned, the rest is left to the next call: they took about 32 MB.
-const PRUNED_EVENTS_MAX: u64 = 1 << 22;
-
-/// The most keys that one call prunes, so that nobody waits long behind it; the next call goes on.
-const PRUNED_KEYS_MAX: u64 = 100_000;
 
 #[derive(Debug)]
 pub(super) enum Request {
@@ -184,29 +175,17 @@ fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<(
         record.steps,
         to_sql(events.len() as u64),
         to_sql(last),
-        workers_to_sql(&record.workers),
+        words::of_workers(&record.workers),
     ])?;
     if written == 0 {
         // It is there already, and what was kept never changes.
         return Ok(());
     }
     let mut insert = transaction.prepare_cached(statement::WRITE_CHUNK)?;
-    let mut size = first_chunk(events.len());
-    let mut events = events.iter();
-    let mut follows = 0;
-    loop {
-        let (positions, chunk): (Vec<Position>, Vec<Recorded>) = events.by_ref().take(size).unzip();
-        let Some(Position(last)) = positions.last() else { return Ok(()) };
-        let bytes = chunk::encode(&positions, &chunk);
-        insert.execute(params![run, to_sql(*last), to_sql(follows), bytes])?;
-        (follows, size) = (*last, CHUNK_MAX);
+    for part in parts(events) {
+        insert.execute(params![run, to_sql(part.last.0), to_sql(part.follows.0), part.bytes])?;
     }
-}
-
-/// A run that needs several chunks has its submission in one of its own: it carries the plan, which is large then, and
-/// who reads the events behind it should not have to unpack it.
-fn first_chunk(events: usize) -> usize {
-    if events > CHUNK_MAX { 1 } else { CHUNK_MAX }
+    Ok(())
 }
 
 fn bind(transaction: &Transaction<'_>, claim: &Claim) -> rusqlite::Result<Claimed> {

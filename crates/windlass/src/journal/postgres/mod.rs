@@ -15,7 +15,6 @@
 //!
 //! An append is one statement and one round trip. If its answer is lost, repeating it finds the batch by its name.
 
-mod partition;
 mod reader;
 mod snapshots;
 mod statement;

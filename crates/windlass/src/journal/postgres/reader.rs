@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 use windlass_core::id::Term;
 
@@ -11,8 +11,8 @@ use super::terms::head;
 use crate::journal::batch::Key;
 use crate::journal::{BatchId, Position, Stored};
 use crate::store::StoreError;
-use crate::store::postgres::line::Line;
-use crate::store::postgres::schema::to_sql;
+use crate::store::number::to_sql;
+use crate::store::postgres::line::{Line, Parameter};
 
 /// Reads, on a connection of its own.
 #[derive(Debug)]
@@ -35,8 +35,7 @@ impl Reader {
         let read = self.line.call(move |client| {
             Box::pin(async move {
                 let (after, until) = (to_sql(after.0), to_sql(until));
-                let asked: [(&(dyn ToSql + Sync), Type); 2] =
-                    [(&after, Type::INT8), (&until, Type::INT8)];
+                let asked: [Parameter<'_>; 2] = [(&after, Type::INT8), (&until, Type::INT8)];
                 let rows = client.query_typed(statement::TAIL, &asked).await?;
                 // Asked last: what left while the rows were read is known to have left.
                 Ok((rows, pruned(client).await?.cast_unsigned()))

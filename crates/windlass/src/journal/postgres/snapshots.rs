@@ -1,13 +1,13 @@
 //! Snapshots, and what may leave because they are there.
 
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 
-use super::partition::Partitions;
 use super::statement;
 use crate::journal::{Position, Snapshot};
-use crate::store::postgres::line::{Line, Work};
-use crate::store::postgres::schema::to_sql;
+use crate::store::number::to_sql;
+use crate::store::postgres::line::{Line, Parameter, Work};
+use crate::store::postgres::partition::Partitions;
 use crate::store::{StoreError, frame};
 
 /// Bytes of a part.
@@ -35,8 +35,17 @@ impl Snapshots {
 
     pub(super) async fn prune(&self, upto: Position) -> Result<Position, StoreError> {
         let pruned = self.line.call(move |client| prune(client, upto)).await?;
-        self.partitions.drop_until(&self.line, pruned).await?;
+        self.drop_until(pruned).await?;
         Ok(pruned)
+    }
+
+    /// Drops the partitions whose events have all left.
+    async fn drop_until(&self, pruned: Position) -> Result<(), StoreError> {
+        let partitions = self.partitions;
+        let first = partitions.of_key(pruned.0 + 1);
+        let there = self.line.call(move |client| Box::pin(partitions.numbers(client))).await?;
+        let left = there.into_iter().filter(|number| *number < first);
+        partitions.drop(&self.line, left.collect()).await
     }
 }
 
@@ -47,8 +56,7 @@ fn save(client: &Client, snapshot: Snapshot) -> Work<'_, ()> {
         let position = to_sql(snapshot.position.0);
         client.batch_execute("BEGIN").await?;
         client.query_typed(statement::DROP_LOST, &[(&position, Type::INT8)]).await?;
-        let header: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&position, Type::INT8), (&parts, Type::INT4)];
+        let header: [Parameter<'_>; 2] = [(&position, Type::INT8), (&parts, Type::INT4)];
         let begun = client.query_typed(statement::BEGIN_SNAPSHOT, &header).await?;
         if begun.is_empty() {
             // Whoever folds the same events gets the same state.
@@ -56,7 +64,7 @@ fn save(client: &Client, snapshot: Snapshot) -> Work<'_, ()> {
         }
         for (part, bytes) in bytes.chunks(PART).enumerate() {
             let part = i32::try_from(part).unwrap_or(i32::MAX);
-            let row: [(&(dyn ToSql + Sync), Type); 3] =
+            let row: [Parameter<'_>; 3] =
                 [(&position, Type::INT8), (&part, Type::INT4), (&bytes, Type::BYTEA)];
             client.query_typed(statement::WRITE_PART, &row).await?;
         }

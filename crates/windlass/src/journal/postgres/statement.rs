@@ -100,8 +100,3 @@ pub(super) const SNAPSHOTS: &str = "
 /// The parts of one.
 pub(super) const PARTS: &str =
     "SELECT bytes FROM windlass_snapshot_parts WHERE position = $1 ORDER BY part";
-
-/// The partitions of the journal.
-pub(super) const PARTITIONS: &str = "
-    SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-    WHERE i.inhparent = 'windlass_journal'::regclass";

@@ -6,16 +6,15 @@ use std::time::Duration;
 use windlass_core::id::Term;
 use windlass_core::time::Span;
 
-use super::partition::Partitions;
 use super::reader::Reader;
 use super::snapshots::Snapshots;
 use super::terms::Terms;
 use super::writer::Writer;
 use crate::journal::batch::Batch;
 use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
-use crate::store::postgres::line::{self, Line};
 use crate::store::postgres::office::Office;
-use crate::store::postgres::schema::{self, Tables};
+use crate::store::postgres::partition::Partitions;
+use crate::store::postgres::schema::Tables;
 use crate::store::{Promise, StoreError};
 
 const TABLES: Tables =
@@ -68,17 +67,14 @@ impl PostgresJournal {
     /// Opens the journal at an address (`postgres://…`), and makes its tables if there are none. Any number of processes
     /// may have it open; one of them leads.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
-        let (config, place) = line::address(url)?;
-        let office = Office::open(Arc::clone(&place))?;
-        let line = |within| Line::new(config.clone(), Arc::clone(&place), within);
-        let first = line(SNAPSHOT_WITHIN);
-        let told = Arc::clone(&place);
-        office.ask(async move { schema::prepare(&first, TABLES, &told).await }).await?;
-        let partitions = Partitions::of(options.partition);
+        let office = Office::open(url)?;
+        office.prepare(TABLES).await?;
+        let (place, line) = (office.place(), |within| office.line(within));
+        let partitions = Partitions::of("windlass_journal", options.partition);
         Ok(Self {
             terms: Arc::new(Terms { line: line(TERM_WITHIN), lasts: options.term }),
             writer: Arc::new(Writer { line: line(WITHIN), place: Arc::clone(&place), partitions }),
-            reader: Arc::new(Reader { line: line(WITHIN), place: Arc::clone(&place) }),
+            reader: Arc::new(Reader { line: line(WITHIN), place }),
             snapshots: Arc::new(Snapshots { line: line(SNAPSHOT_WITHIN), partitions }),
             office,
         })

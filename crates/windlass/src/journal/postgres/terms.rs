@@ -1,6 +1,6 @@
 //! Who leads.
 
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 use windlass_core::id::Term;
 use windlass_core::time::{Span, Time};
@@ -8,8 +8,8 @@ use windlass_core::time::{Span, Time};
 use super::statement;
 use crate::journal::{Campaign, Candidate, Leadership, Position};
 use crate::store::StoreError;
-use crate::store::postgres::line::{Line, Work};
-use crate::store::postgres::schema::to_sql;
+use crate::store::number::to_sql;
+use crate::store::postgres::line::{Line, Parameter, Work};
 
 /// Terms, on a connection of their own.
 #[derive(Debug)]
@@ -29,8 +29,7 @@ impl Terms {
         let renewed = self.line.call(move |client| {
             Box::pin(async move {
                 let held = to_sql(term.0);
-                let asked: [(&(dyn ToSql + Sync), Type); 2] =
-                    [(&held, Type::INT8), (&lasts, Type::FLOAT8)];
+                let asked: [Parameter<'_>; 2] = [(&held, Type::INT8), (&lasts, Type::FLOAT8)];
                 let kept = client.query_typed(statement::RENEW, &asked).await?;
                 if kept.is_empty() { current(client).await.map(Some) } else { Ok(None) }
             })
@@ -58,7 +57,7 @@ fn campaign(client: &Client, candidate: Candidate, lasts: Span) -> Work<'_, Camp
         client.batch_execute("BEGIN").await?;
         let lasts_ms = millis(lasts);
         let Candidate { node, address } = &candidate;
-        let asked: [(&(dyn ToSql + Sync), Type); 3] =
+        let asked: [Parameter<'_>; 3] =
             [(node, Type::TEXT), (address, Type::TEXT), (&lasts_ms, Type::FLOAT8)];
         let won = client.query_typed(statement::CAMPAIGN, &asked).await?;
         let Some(won) = won.first() else {

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 use windlass_core::id::Term;
 
-use super::partition::Partitions;
 use super::reader::pruned;
 use super::statement;
 use super::terms::{head, leading};
 use crate::journal::Position;
 use crate::journal::batch::Batch;
 use crate::store::StoreError;
+use crate::store::number::to_sql;
 use crate::store::postgres::failure;
-use crate::store::postgres::line::{Line, Work};
-use crate::store::postgres::schema::to_sql;
+use crate::store::postgres::line::{Line, Parameter, Work};
+use crate::store::postgres::partition::Partitions;
 
 /// Appends, on a connection of its own.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Writer {
         let batch = Arc::new(batch);
         let mut written = self.try_to(&batch).await?;
         if matches!(written, Written::NoRoom) {
-            self.partitions.make(&self.line, batch.position).await?;
+            self.partitions.make(&self.line, batch.position.0).await?;
             written = self.try_to(&batch).await?;
         }
         let Batch { term, after, .. } = *batch;
@@ -66,7 +66,7 @@ fn append(client: &Client, batch: Arc<Batch>) -> Work<'_, Written> {
     Box::pin(async move {
         let numbers = [batch.position.0, batch.after.0 + 1, batch.term.0].map(to_sql);
         let name = batch.name.0.cast_signed();
-        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+        let parameters: [Parameter<'_>; 5] = [
             (&numbers[0], Type::INT8),
             (&numbers[1], Type::INT8),
             (&numbers[2], Type::INT8),

@@ -10,6 +10,7 @@ use super::{snapshots, statement};
 use crate::journal::batch::Key;
 use crate::journal::{BatchId, Position, Snapshot, Stored};
 use crate::store::StoreError;
+use crate::store::number::to_sql;
 use crate::store::sqlite::desk::{Answer, tell};
 use crate::store::sqlite::failure;
 
@@ -113,9 +114,4 @@ pub(super) fn pruned(connection: &Connection) -> rusqlite::Result<Position> {
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<Position> {
     let mut statement = connection.prepare_cached(statement::HEAD)?;
     statement.query_row((), |row| row.get::<_, i64>(0)).map(|head| Position(head.cast_unsigned()))
-}
-
-/// A position or term as SQLite counts. What lies beyond its numbers lies behind every event.
-pub(super) fn to_sql(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -13,10 +13,11 @@ use windlass_core::id::Term;
 use windlass_core::time::Time;
 
 use super::lead_file::LeadFile;
-use super::reader::{head, key, pruned, to_sql};
+use super::reader::{head, key, pruned};
 use super::{snapshots, statement};
 use crate::journal::batch::Batch;
 use crate::journal::{Campaign, Candidate, Leadership, Position};
+use crate::store::number::to_sql;
 use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
 use crate::store::sqlite::failure;
 use crate::store::{Now, StoreError};

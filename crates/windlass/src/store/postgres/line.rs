@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Error, NoTls};
 
 use super::failure;
@@ -19,6 +20,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 /// After how long a silent connection is asked whether it lives, and how long sent bytes may stay unanswered.
 const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// A value that goes with a statement, and its type.
+pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// Work on a connection.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;

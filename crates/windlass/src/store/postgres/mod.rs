@@ -7,4 +7,5 @@
 pub(crate) mod failure;
 pub(crate) mod line;
 pub(crate) mod office;
+pub(crate) mod partition;
 pub(crate) mod schema;

@@ -3,20 +3,28 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
+use tokio_postgres::Config;
 
 use super::failure;
+use super::line::{self, Line};
+use super::schema::{self, Tables};
 use crate::store::{Promise, StoreError};
 
 /// How many calls may be on their way. A leader has one append in flight, so this many wait only where a server has
 /// stopped answering; more would only make the wait longer.
 const CALLS_MAX: usize = 256;
 
+/// How long tables may take to be made, or changed, or to be waited for while another node does it.
+const PREPARE_WITHIN: Duration = Duration::from_mins(1);
+
 /// Does calls, in the order of their connections.
 #[derive(Debug)]
 pub(crate) struct Office {
+    config: Config,
     place: Arc<str>,
     calls: Arc<Semaphore>,
     /// Taken by drop.
@@ -24,7 +32,9 @@ pub(crate) struct Office {
 }
 
 impl Office {
-    pub(crate) fn open(place: Arc<str>) -> Result<Self, StoreError> {
+    /// An office for a store at an address.
+    pub(crate) fn open(url: &str) -> Result<Self, StoreError> {
+        let (config, place) = line::address(url)?;
         let built = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("postgres")
@@ -32,7 +42,23 @@ impl Office {
             .build();
         let runtime = built.map_err(|error| failure::unavailable(&place, error.to_string()))?;
         let calls = Arc::new(Semaphore::new(CALLS_MAX));
-        Ok(Self { place, calls, runtime: Some(runtime) })
+        Ok(Self { config, place, calls, runtime: Some(runtime) })
+    }
+
+    /// Where its calls go, as it is shown.
+    pub(crate) fn place(&self) -> Arc<str> {
+        Arc::clone(&self.place)
+    }
+
+    /// A connection for calls that take no longer than so.
+    pub(crate) fn line(&self, within: Duration) -> Line {
+        Line::new(self.config.clone(), self.place(), within)
+    }
+
+    /// Brings tables to what this windlass knows.
+    pub(crate) fn prepare(&self, tables: Tables) -> Promise<'_, ()> {
+        let (line, place) = (self.line(PREPARE_WITHIN), self.place());
+        self.ask(async move { schema::prepare(&line, tables, &place).await })
     }
 
     /// Has something done. It is on its way when this returns; dropping the promise does not take it back.

@@ -73,8 +73,3 @@ async fn version(client: &Client, tables: Tables) -> Result<Option<u32>, Error> 
     let version = rows.first().map(|row| row.get::<_, i32>(0));
     Ok(version.map(|version| u32::try_from(version).unwrap_or(0)))
 }
-
-/// A number of ours as PostgreSQL counts. What lies beyond its numbers lies behind every event.
-pub(crate) fn to_sql(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}

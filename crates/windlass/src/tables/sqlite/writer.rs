@@ -7,13 +7,13 @@ use rusqlite::{
     Connection, OptionalExtension as _, ToSql, Transaction, TransactionBehavior, params,
 };
 use windlass_core::engine::{LeaderReport, Utc, json_list};
-use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
 use super::file::File;
 use super::statement;
 use crate::journal::{Position, Recorded};
 use crate::store::StoreError;
+use crate::store::number::run_to_sql;
 use crate::store::sqlite::desk::{Answer, tell};
 use crate::store::sqlite::failure;
 use crate::tables::{AsOf, Diff, EVENTS_MAX, LeaseRow, Mark, RunRow, StepRows, WorkerRow, Written};
@@ -174,7 +174,7 @@ fn put_runs(transaction: &Transaction<'_>, rows: &[RunRow]) -> rusqlite::Result<
         statement.raw_bind_parameter(3, row.status.to_string())?;
         statement.raw_bind_parameter(4, text(row.submitted_at))?;
         statement.raw_bind_parameter(5, row.plan.step_count())?;
-        statement.raw_bind_parameter(6, number(row.id))?;
+        statement.raw_bind_parameter(6, run_to_sql(row.id))?;
         // In the order of the statement's columns, which is that of a step's life.
         for (at, (_, count)) in (7..).zip(row.counts.iter()) {
             statement.raw_bind_parameter(at, count)?;
@@ -242,11 +242,6 @@ fn put_mark(transaction: &Transaction<'_>, diff: &Diff) -> rusqlite::Result<()> 
 /// A number as SQLite has it. Fences of the 32,768th generation and later are negative there: still each its own.
 const fn signed(number: u64) -> i64 {
     number.cast_signed()
-}
-
-/// The id of a run as the archive has it: numbers are signed there and in their order.
-const fn number(run: RunId) -> i64 {
-    (run.0 ^ (1 << 63)).cast_signed()
 }
 
 fn text(time: Time) -> String {

@@ -1,4 +1,6 @@
 //! Stores in a real PostgreSQL.
 
+mod archive;
 mod journal;
+mod logs;
 mod server;

@@ -6,8 +6,8 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
 use super::crew::{events, folder, open, refused, sealed, shell, wait};
+use crate::archive::parts::PART_MAX;
 use crate::archive::sqlite::statement;
-use crate::archive::sqlite::writer::CHUNK_MAX;
 use crate::archive::{Archive, Claim, RunQuery, SqliteArchive};
 use crate::journal::Position;
 use crate::store::StoreError;
@@ -72,20 +72,20 @@ fn every_page_of_runs_uses_an_index() {
 fn a_page_unpacks_no_more_than_it_needs() {
     let folder = folder();
     let archive = open(folder.path());
-    let run = sealed(1, 3 * CHUNK_MAX as u64);
+    let run = sealed(1, 3 * PART_MAX as u64);
     wait(archive.keep(run.clone())).unwrap();
     let sizes = "SELECT count(*), min(last) FROM chunks";
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let chunks: (i64, i64) = shell(folder.path()).query_row(sizes, (), row).unwrap();
     assert_eq!(chunks, (4, 2), "the submission has a chunk of its own");
     let kept: Vec<_> = run.events.iter().collect();
-    let middle = kept[CHUNK_MAX].0;
+    let middle = kept[PART_MAX].0;
     let damage = "UPDATE chunks SET events = x'00' WHERE last <> (
         SELECT min(last) FROM chunks WHERE last > ?1)";
     shell(folder.path()).execute(damage, [middle.0.cast_signed()]).unwrap();
     let page = wait(archive.events(RunId(1), middle, 100)).unwrap();
-    assert_eq!(page, kept[CHUNK_MAX + 1..CHUNK_MAX + 101]);
-    let beyond = wait(archive.events(RunId(1), middle, CHUNK_MAX + 1));
+    assert_eq!(page, kept[PART_MAX + 1..PART_MAX + 101]);
+    let beyond = wait(archive.events(RunId(1), middle, PART_MAX + 1));
     assert!(matches!(beyond, Err(StoreError::Damaged { .. })), "{beyond:?}");
 }
 

@@ -6,11 +6,11 @@ use rusqlite::params;
 use windlass_core::id::RunId;
 
 use super::crew::{events, folder, open, refused, sealed, shell, wait};
-use crate::archive::sqlite::row::run_to_sql;
-use crate::archive::sqlite::writer::CHUNK_MAX;
+use crate::archive::parts::PART_MAX;
 use crate::archive::{Archive, SqliteArchive};
 use crate::journal::Position;
 use crate::store::StoreError;
+use crate::store::number::run_to_sql;
 
 #[test]
 fn a_newer_schema_is_refused_and_not_touched() {
@@ -63,7 +63,7 @@ fn a_missing_row_does_not_pass_for_a_short_run() {
     for order in ["ASC LIMIT 1", "ASC LIMIT 1 OFFSET 1", "DESC LIMIT 1"] {
         let folder = folder();
         let archive = open(folder.path());
-        let run = sealed(1, 2 * CHUNK_MAX as u64 + 1);
+        let run = sealed(1, 2 * PART_MAX as u64 + 1);
         wait(archive.keep(run.clone())).unwrap();
         let delete = format!(
             "DELETE FROM chunks WHERE last = (SELECT last FROM chunks ORDER BY last {order})"

@@ -1,0 +1,54 @@
+//! The keys of submissions.
+
+use std::sync::Arc;
+
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use super::statement;
+use crate::archive::{Claim, Claimed};
+use crate::store::StoreError;
+use crate::store::number::{run_of_sql, run_to_sql, to_sql};
+use crate::store::postgres::failure;
+use crate::store::postgres::line::{Line, Parameter, Work};
+
+/// How often a key may be pruned between binding it and looking what it stands for.
+const TIMES_MAX: usize = 8;
+
+/// Keys, on a connection of their own: whoever submits waits for them.
+#[derive(Debug)]
+pub(super) struct Keys {
+    pub(super) line: Line,
+    pub(super) place: Arc<str>,
+}
+
+impl Keys {
+    pub(super) async fn claim(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        let claimed = self.line.call(move |client| bind(client, claim)).await?;
+        let reason = "a key is bound and dropped all the time";
+        claimed.ok_or_else(|| failure::unavailable(&self.place, reason))
+    }
+}
+
+/// Two statements and no transaction: the second sees what was committed since the first, which is who was quicker.
+fn bind(client: &Client, claim: Claim) -> Work<'_, Option<Claimed>> {
+    Box::pin(async move {
+        let (key, body) = (claim.key.as_bytes(), &claim.body[..]);
+        let (run, at) = (run_to_sql(claim.run), to_sql(claim.at.as_millis()));
+        let row: [Parameter<'_>; 4] =
+            [(&key, Type::BYTEA), (&body, Type::BYTEA), (&run, Type::INT8), (&at, Type::INT8)];
+        for _ in 0..TIMES_MAX {
+            if !client.query_typed(statement::BIND, &row).await?.is_empty() {
+                return Ok(Some(Claimed::New));
+            }
+            let bound = client.query_typed(statement::KEY, &[(&key, Type::BYTEA)]).await?;
+            if let Some(bound) = bound.first() {
+                let run = run_of_sql(bound.get("run"));
+                let same = bound.get::<_, &[u8]>("body") == body;
+                let known = if same { Claimed::Known(run) } else { Claimed::Conflict(run) };
+                return Ok(Some(known));
+            }
+        }
+        Ok(None)
+    })
+}

@@ -1,0 +1,120 @@
+//! Reading.
+
+use std::sync::Arc;
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
+use windlass_core::id::RunId;
+
+use super::row::record;
+use super::statement;
+use crate::archive::parts::{Events, Gathered, PART_MAX, Part};
+use crate::archive::{PAGE_MAX, RunQuery, RunRecord};
+use crate::journal::Position;
+use crate::store::StoreError;
+use crate::store::number::{run_to_sql, to_sql};
+use crate::store::postgres::failure;
+use crate::store::postgres::line::{Line, Parameter, Work};
+
+/// The most parts that are read at a time: some megabytes.
+const PARTS_MAX: usize = 64;
+
+/// Reads, on a connection of its own.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) line: Line,
+    pub(super) place: Arc<str>,
+}
+
+impl Reader {
+    pub(super) async fn run(&self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
+        let read = self.line.call(move |client| {
+            Box::pin(async move {
+                client.query_typed(statement::RUN, &[(&run_to_sql(run), Type::INT8)]).await
+            })
+        });
+        read.await?.first().map(|row| self.record(row)).transpose()
+    }
+
+    pub(super) async fn runs(&self, query: RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+        if query.pipeline.as_ref().is_some_and(|pipeline| pipeline.contains('\0')) {
+            // No text of the database has such a byte.
+            return Ok(Vec::new());
+        }
+        let rows = self.line.call(move |client| page(client, query)).await?;
+        rows.iter().map(|row| self.record(row)).collect()
+    }
+
+    /// A run that is pruned meanwhile is read whole or not at all.
+    pub(super) async fn events(
+        &self,
+        run: RunId,
+        after: Position,
+        most: usize,
+    ) -> Result<Events, StoreError> {
+        // The first part may hold the submission alone, and the second may begin before what is asked for.
+        let at_once = (most / PART_MAX + 2).min(PARTS_MAX);
+        let damaged = |what: String| self.damaged(run, &what);
+        let mut gathered: Option<Gathered> = None;
+        loop {
+            let seen = gathered.as_ref().map_or(after, Gathered::seen);
+            let rows = self.line.call(move |client| parts(client, run, seen, at_once)).await?;
+            let Some(first) = rows.first() else { return Ok(Events::new()) };
+            let last = position(first, "end");
+            let mut so_far = gathered.unwrap_or_else(|| Gathered::behind(after, most, last));
+            for part in rows.iter().filter_map(part) {
+                if so_far.wants_more() {
+                    so_far.add(&part).map_err(damaged)?;
+                }
+            }
+            if !so_far.wants_more() || so_far.seen() == seen {
+                return so_far.done().map_err(damaged);
+            }
+            gathered = Some(so_far);
+        }
+    }
+
+    fn record(&self, row: &Row) -> Result<RunRecord, StoreError> {
+        record(row).map_err(|what| failure::damaged(&self.place, what))
+    }
+
+    fn damaged(&self, run: RunId, what: &str) -> StoreError {
+        failure::damaged(&self.place, format!("run {run}: {what}"))
+    }
+}
+
+fn page(client: &Client, query: RunQuery) -> Work<'_, Vec<Row>> {
+    Box::pin(async move {
+        let before = query.before.map(run_to_sql);
+        let status = query.status.map(|status| status.to_string());
+        let since = query.since.map(|since| to_sql(since.as_millis()));
+        let most = to_sql(query.most.min(PAGE_MAX) as u64);
+        let asked: [Parameter<'_>; 5] = [
+            (&before, Type::INT8),
+            (&query.pipeline, Type::TEXT),
+            (&status, Type::TEXT),
+            (&since, Type::INT8),
+            (&most, Type::INT8),
+        ];
+        client.query_typed(statement::RUNS, &asked).await
+    })
+}
+
+fn parts(client: &Client, run: RunId, seen: Position, most: usize) -> Work<'_, Vec<Row>> {
+    Box::pin(async move {
+        let numbers = [run_to_sql(run), to_sql(seen.0), to_sql(most as u64)];
+        let asked = [0, 1, 2].map(|at: usize| -> Parameter<'_> { (&numbers[at], Type::INT8) });
+        client.query_typed(statement::PARTS, &asked).await
+    })
+}
+
+/// The part of a row, if it has one. The table has a check that `0 <= follows < last`, so signs are not looked at again.
+fn part(row: &Row) -> Option<Part<&[u8]>> {
+    let bytes: Option<&[u8]> = row.get("events");
+    let (last, follows) = (|| position(row, "last"), || position(row, "follows"));
+    bytes.map(|bytes| Part { last: last(), follows: follows(), bytes })
+}
+
+fn position(row: &Row, name: &str) -> Position {
+    Position(row.get::<_, i64>(name).cast_unsigned())
+}

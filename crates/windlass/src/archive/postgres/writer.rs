@@ -1,0 +1,142 @@
+//! Keeping and pruning.
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error};
+use windlass_core::id::RunId;
+use windlass_core::time::Time;
+
+use super::statement;
+use crate::archive::parts::{PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, Part, parts};
+use crate::archive::{PAGE_MAX, SealedRun, words};
+use crate::store::StoreError;
+use crate::store::number::{run_of_sql, run_to_sql, to_sql};
+use crate::store::postgres::line::{Line, Parameter, Work};
+
+/// Parts that are sent together: a few megabytes at most, and all of most runs.
+const TOGETHER: usize = 16;
+
+/// Writes, on a connection of its own.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) line: Line,
+}
+
+impl Writer {
+    pub(super) async fn keep(&self, run: SealedRun) -> Result<(), StoreError> {
+        self.line.call(move |client| keep(client, run)).await
+    }
+
+    pub(super) async fn prune(&self, runs: Time, keys: Time) -> Result<Vec<RunId>, StoreError> {
+        self.line.call(move |client| prune(client, runs, keys)).await
+    }
+}
+
+/// The columns of parts.
+#[derive(Debug, Default)]
+struct Columns {
+    last: Vec<i64>,
+    follows: Vec<i64>,
+    events: Vec<Vec<u8>>,
+}
+
+impl Columns {
+    /// The next parts that are sent together; none when all are.
+    fn next(parts: &mut impl Iterator<Item = Part<Vec<u8>>>) -> Self {
+        let mut columns = Self::default();
+        for Part { last, follows, bytes } in parts.take(TOGETHER) {
+            columns.last.push(to_sql(last.0));
+            columns.follows.push(to_sql(follows.0));
+            columns.events.push(bytes);
+        }
+        columns
+    }
+
+    fn parameters(&self) -> [Parameter<'_>; 3] {
+        [
+            (&self.last, Type::INT8_ARRAY),
+            (&self.follows, Type::INT8_ARRAY),
+            (&self.events, Type::BYTEA_ARRAY),
+        ]
+    }
+}
+
+/// Most runs are one statement, which is a transaction of its own; one of many parts is several in one.
+fn keep(client: &Client, run: SealedRun) -> Work<'_, ()> {
+    Box::pin(async move {
+        let mut parts = parts(&run.events);
+        let first = Columns::next(&mut parts);
+        let mut more = Columns::next(&mut parts);
+        if more.last.is_empty() {
+            return keep_first(client, &run, &first).await.map(drop);
+        }
+        client.batch_execute("BEGIN").await?;
+        if !keep_first(client, &run, &first).await? {
+            return client.batch_execute("ROLLBACK").await;
+        }
+        let number = run_to_sql(run.record.run);
+        while !more.last.is_empty() {
+            let [last, follows, events] = more.parameters();
+            let row: [Parameter<'_>; 4] = [(&number, Type::INT8), last, follows, events];
+            client.query_typed(statement::KEEP_PARTS, &row).await?;
+            more = Columns::next(&mut parts);
+        }
+        client.batch_execute("COMMIT").await
+    })
+}
+
+/// Returns whether it was not there already: what was kept never changes.
+async fn keep_first(client: &Client, run: &SealedRun, first: &Columns) -> Result<bool, Error> {
+    let SealedRun { record, events } = run;
+    let (id, status) = (record.run.to_string(), record.status.to_string());
+    let workers = words::of_workers(&record.workers);
+    let number = run_to_sql(record.run);
+    let [submitted, ended] =
+        [record.submitted_at, record.ended_at].map(|at| to_sql(at.as_millis()));
+    let last = events.last().map_or(0, |position| position.0);
+    let [steps, events, last] = [u64::from(record.steps), events.len() as u64, last].map(to_sql);
+    let [part_last, part_follows, part_events] = first.parameters();
+    let row: [Parameter<'_>; 13] = [
+        (&number, Type::INT8),
+        (&id, Type::TEXT),
+        (&record.pipeline, Type::TEXT),
+        (&status, Type::TEXT),
+        (&submitted, Type::INT8),
+        (&ended, Type::INT8),
+        (&steps, Type::INT8),
+        (&events, Type::INT8),
+        (&last, Type::INT8),
+        (&workers, Type::TEXT),
+        part_last,
+        part_follows,
+        part_events,
+    ];
+    Ok(!client.query_typed(statement::KEEP, &row).await?.is_empty())
+}
+
+/// Statement by statement: what is left between two of them is dropped by the next call.
+fn prune(client: &Client, runs: Time, keys: Time) -> Work<'_, Vec<RunId>> {
+    Box::pin(async move {
+        let dropped = ended(client, runs).await?;
+        if !dropped.is_empty() {
+            client.query_typed(statement::DROP_RUNS, &[(&dropped, Type::INT8_ARRAY)]).await?;
+        }
+        let (before, most) = (to_sql(keys.as_millis()), to_sql(PRUNED_KEYS_MAX));
+        let asked: [Parameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
+        client.query_typed(statement::DROP_KEYS, &asked).await?;
+        Ok(dropped.into_iter().map(run_of_sql).collect())
+    })
+}
+
+/// The runs to drop: those that ended first, up to what one call may drop, and at least one.
+async fn ended(client: &Client, before: Time) -> Result<Vec<i64>, Error> {
+    let (before, most) = (to_sql(before.as_millis()), to_sql(PAGE_MAX as u64));
+    let asked: [Parameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
+    let rows = client.query_typed(statement::ENDED, &asked).await?;
+    let mut events = 0_u64;
+    let fits = |row: &&tokio_postgres::Row| {
+        let room = events < PRUNED_EVENTS_MAX;
+        events = events.saturating_add(row.get::<_, i64>("events").cast_unsigned());
+        room
+    };
+    Ok(rows.iter().take_while(fits).map(|row| row.get("number")).collect())
+}

@@ -1,0 +1,146 @@
+//! Appending.
+
+use std::sync::Arc;
+
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use super::books::Books;
+use super::statement;
+use crate::journal::Position;
+use crate::logs::seam::new_bytes;
+use crate::logs::{LogId, READ_MAX};
+use crate::store::StoreError;
+use crate::store::number::{run_to_sql, to_sql};
+use crate::store::postgres::line::{Line, Parameter, Work};
+
+/// How often a log may be found to be of another length than a moment ago: others write to it too, or remove it.
+const TIMES_MAX: usize = 16;
+
+/// Appends, on a connection of its own.
+#[derive(Debug)]
+pub(super) struct Appender {
+    pub(super) line: Line,
+    pub(super) books: Books,
+}
+
+/// What became of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Whole,
+    /// The log is of another length.
+    Otherwise,
+    /// The book is not there yet.
+    NoBook,
+}
+
+impl Appender {
+    /// Believes its sender in how long the log is, and asks only where that is not so.
+    pub(super) async fn append(
+        &self,
+        log: LogId,
+        at: u64,
+        bytes: Vec<u8>,
+    ) -> Result<u64, StoreError> {
+        let bytes: Arc<[u8]> = bytes.into();
+        let end = i64::try_from(at.saturating_add(bytes.len() as u64));
+        let is_believed = !bytes.is_empty() && end.is_ok();
+        let mut size = if is_believed { at } else { self.size(log).await? };
+        for _ in 0..TIMES_MAX {
+            let new = new_bytes(size, at, &bytes)?.len();
+            if new == 0 {
+                return Ok(size);
+            }
+            let tail = Tail { bytes: Arc::clone(&bytes), from: bytes.len() - new };
+            match self.write(log, size, tail).await? {
+                Written::Whole => {
+                    self.books.note(&self.line, new as u64).await;
+                    return Ok(size + new as u64);
+                }
+                Written::Otherwise => size = self.size(log).await?,
+                Written::NoBook => self.books.make(&self.line).await?,
+            }
+        }
+        let head = Position(size);
+        Err(StoreError::Gap { after: Position(at), head })
+    }
+
+    async fn write(&self, log: LogId, size: u64, tail: Tail) -> Result<Written, StoreError> {
+        self.line.call(move |client| write(client, log, size, tail)).await
+    }
+
+    async fn size(&self, log: LogId) -> Result<u64, StoreError> {
+        let size = self.line.call(move |client| {
+            Box::pin(async move {
+                let name = Name::of(log);
+                client.query_typed(statement::SIZE, &name.parameters()).await
+            })
+        });
+        Ok(size.await?.first().map_or(0, |row| row.get::<_, i64>(0).cast_unsigned()))
+    }
+}
+
+/// The bytes that are new.
+struct Tail {
+    bytes: Arc<[u8]>,
+    from: usize,
+}
+
+fn write(client: &Client, log: LogId, size: u64, tail: Tail) -> Work<'_, Written> {
+    Box::pin(async move {
+        let new = &tail.bytes[tail.from..];
+        let pieces: Vec<&[u8]> = new.chunks(READ_MAX).collect();
+        let places: Vec<i64> =
+            (0..pieces.len()).map(|at| to_sql(size + (at * READ_MAX) as u64)).collect();
+        let (size, more) = (to_sql(size), to_sql(new.len() as u64));
+        let name = Name::of(log);
+        let [run, step, attempt, delivery] = name.parameters();
+        let row: [Parameter<'_>; 8] = [
+            run,
+            step,
+            attempt,
+            delivery,
+            (&size, Type::INT8),
+            (&more, Type::INT8),
+            (&places, Type::INT8_ARRAY),
+            (&pieces, Type::BYTEA_ARRAY),
+        ];
+        let statement = if size == 0 { statement::BEGIN } else { statement::GROW };
+        match client.query_typed(statement, &row).await {
+            Ok(written) if written.is_empty() => Ok(Written::Otherwise),
+            Ok(_) => Ok(Written::Whole),
+            Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => Ok(Written::NoBook),
+            Err(error) => Err(error),
+        }
+    })
+}
+
+/// A log as the tables name it.
+#[derive(Debug)]
+pub(super) struct Name {
+    run: i64,
+    step: i64,
+    attempt: i32,
+    delivery: i32,
+}
+
+impl Name {
+    pub(super) fn of(log: LogId) -> Self {
+        Self {
+            run: run_to_sql(log.run),
+            step: i64::from(log.step.0),
+            attempt: i32::from(log.attempt),
+            delivery: i32::from(log.delivery),
+        }
+    }
+
+    pub(super) fn parameters(&self) -> [Parameter<'_>; 4] {
+        [
+            (&self.run, Type::INT8),
+            (&self.step, Type::INT8),
+            (&self.attempt, Type::INT4),
+            (&self.delivery, Type::INT4),
+        ]
+    }
+}

@@ -1,0 +1,61 @@
+//! Every statement, one operation each. The first four parameters name a log.
+
+/// Begins a log with its first bytes, unless it is there: then no row comes back. Nobody waits for the disk.
+pub(super) const BEGIN: &str = "
+    WITH begun AS (
+        INSERT INTO windlass_logs (run, step, attempt, delivery, size)
+        VALUES ($1, $2, $3, $4, $5 + $6) ON CONFLICT DO NOTHING RETURNING id)
+    INSERT INTO windlass_log_chunks (log, at, bytes)
+    SELECT begun.id, piece.at, piece.bytes FROM begun, unnest($7, $8) AS piece (at, bytes)
+    RETURNING set_config('synchronous_commit', 'off', true)";
+
+/// Adds to a log that is as long as its sender thinks; otherwise no row comes back. Nobody waits for the disk.
+pub(super) const GROW: &str = "
+    WITH grown AS (
+        UPDATE windlass_logs SET size = $5 + $6
+        WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND size = $5 RETURNING id)
+    INSERT INTO windlass_log_chunks (log, at, bytes)
+    SELECT grown.id, piece.at, piece.bytes FROM grown, unnest($7, $8) AS piece (at, bytes)
+    RETURNING set_config('synchronous_commit', 'off', true)";
+
+/// How long a log is.
+pub(super) const SIZE: &str = "
+    SELECT size FROM windlass_logs
+    WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4";
+
+/// How long a log is, with the pieces of it that have bytes of a range, cut to it; a row without a piece if none has.
+pub(super) const READ: &str = "
+    SELECT head.size, piece.bytes
+    FROM windlass_logs AS head LEFT JOIN LATERAL (
+        SELECT at, substring(bytes FROM least(greatest($5 - at, 0), 1 << 30)::integer + 1
+                                   FOR ($6 - greatest(at, $5))::integer) AS bytes
+        FROM windlass_log_chunks
+        WHERE log = head.id AND at < $6 AND at >= (
+            SELECT coalesce(max(at), 0) FROM windlass_log_chunks
+            WHERE log = head.id AND at <= $5)) AS piece ON true
+    WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4
+    ORDER BY piece.at";
+
+/// The logs of a run.
+pub(super) const LIST: &str = "
+    SELECT step, attempt, delivery, size FROM windlass_logs
+    WHERE run = $1 ORDER BY step, attempt, delivery";
+
+/// Runs that have logs, with the bytes of all of theirs.
+pub(super) const RUNS: &str = "
+    SELECT run, sum(size)::bigint AS size FROM windlass_logs GROUP BY run ORDER BY run";
+
+/// Drops the logs of a run; their bytes stay in their books.
+pub(super) const REMOVE: &str = "DELETE FROM windlass_logs WHERE run = $1 RETURNING id";
+
+/// The id that the next log might have had.
+pub(super) const NEXT_ID: &str = "SELECT nextval('windlass_log_ids')";
+
+/// The id that was given last.
+pub(super) const LAST_ID: &str = "SELECT last_value FROM windlass_log_ids";
+
+/// Of books that begin and end at these ids, the beginnings of those that no log is in.
+pub(super) const EMPTY: &str = "
+    SELECT book.first FROM unnest($1, $2) AS book (first, next)
+    WHERE NOT EXISTS (
+        SELECT FROM windlass_logs WHERE id >= book.first AND id < book.next)";

@@ -1,0 +1,38 @@
+//! What retention asks, and what it lets go.
+
+use tokio_postgres::types::Type;
+use windlass_core::id::RunId;
+
+use super::{books, statement};
+use crate::store::StoreError;
+use crate::store::number::{run_of_sql, run_to_sql};
+use crate::store::postgres::line::Line;
+
+/// Sweeps, on a connection of its own.
+#[derive(Debug)]
+pub(super) struct Sweeper {
+    pub(super) line: Line,
+}
+
+impl Sweeper {
+    pub(super) async fn remove(&self, run: RunId) -> Result<(), StoreError> {
+        let empty = self.line.call(move |client| {
+            Box::pin(async move {
+                let of_run = [(&run_to_sql(run) as _, Type::INT8)];
+                let removed = client.query_typed(statement::REMOVE, &of_run).await?;
+                if removed.is_empty() { Ok(Vec::new()) } else { books::empty(client).await }
+            })
+        });
+        books::ALL.drop(&self.line, empty.await?).await
+    }
+
+    pub(super) async fn runs(&self) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let runs = self
+            .line
+            .call(|client| Box::pin(async move { client.query_typed(statement::RUNS, &[]).await }));
+        let told = |row: &tokio_postgres::Row| {
+            (run_of_sql(row.get("run")), row.get::<_, i64>("size").cast_unsigned())
+        };
+        Ok(runs.await?.iter().map(told).collect())
+    }
+}

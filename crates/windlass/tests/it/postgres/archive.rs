@@ -1,0 +1,92 @@
+//! What an archive promises, kept by PostgreSQL.
+
+use std::sync::Arc;
+
+use windlass::archive::{Archive, PostgresArchive, RunRecord, SealedRun};
+use windlass::conformance::{self, block_on};
+use windlass::core::engine::Event;
+use windlass::core::id::{RunId, WorkerId};
+use windlass::core::outcome::RunStatus;
+use windlass::core::time::Time;
+use windlass::journal::{Position, Recorded};
+use windlass::store::StoreError;
+
+use super::server::server;
+
+fn open(address: &str) -> Arc<dyn Archive> {
+    Arc::new(block_on(PostgresArchive::open(address)).expect("the archive opens"))
+}
+
+/// A run with so many events at every other position.
+fn sealed(run: u64, events: u64) -> SealedRun {
+    let at = Time::from_millis(1_790_000_000_000 + run);
+    let record = RunRecord {
+        run: RunId(run),
+        pipeline: "ship".to_owned(),
+        status: RunStatus::Succeeded,
+        submitted_at: at,
+        ended_at: at,
+        steps: 1,
+        workers: Vec::new(),
+    };
+    let event = |number| Recorded { at, event: Event::WorkerLost { worker: WorkerId(number) } };
+    let events = (1..=events).map(|number| (Position(number * 2), event(number)));
+    SealedRun { record, events: events.collect() }
+}
+
+#[test]
+fn postgres_conforms() {
+    conformance::archive("postgres", || {
+        let (address, _) = server().fresh();
+        move || open(&address)
+    });
+}
+
+/// A row that was lost or changed is told, with its run; it never passes for a short run, and others are read as before.
+#[test]
+fn damage_is_told_with_its_run() {
+    let (address, schema) = server().fresh();
+    let archive = open(&address);
+    let runs = [sealed(1, 10_000), sealed(2, 50), sealed(3, 300_000)];
+    for run in &runs {
+        block_on(archive.keep(run.clone())).unwrap();
+    }
+    let events = |run: u64| block_on(archive.events(RunId(run), Position(0), usize::MAX));
+    assert_eq!(events(3), Ok(runs[2].events.iter().collect()), "many parts, read in turns");
+    let chunks = format!("{schema}.windlass_archive_chunks");
+    let first_of = |run: u64, which: &str| {
+        let number = (run ^ (1 << 63)).cast_signed();
+        format!(
+            "number = {number} AND last = (
+            SELECT {which}(last) FROM {chunks} WHERE number = {number})"
+        )
+    };
+    server().psql(&format!("DELETE FROM {chunks} WHERE {}", first_of(1, "max")));
+    server().psql(&format!(
+        "UPDATE {chunks} SET events = set_byte(events, 30, get_byte(events, 30) # 1) WHERE {}",
+        first_of(3, "min"),
+    ));
+    for run in [1, 3] {
+        let error = events(run).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+        assert!(error.to_string().contains(&format!("run {run}: ")), "{error}");
+    }
+    assert_eq!(events(2), Ok(runs[1].events.iter().collect()));
+}
+
+/// What a page of runs costs does not depend on how many runs there are: whoever asks is answered from an index.
+#[test]
+fn a_page_is_read_from_an_index() {
+    let (address, schema) = server().fresh();
+    drop(open(&address));
+    let archive = format!("{schema}.windlass_archive");
+    server().psql(&format!(
+        "INSERT INTO {archive} SELECT n, n::text, 'p' || n % 1000, 'succeeded', n, n, 1, 0, 0, '[]'
+         FROM generate_series(1, 20000) AS n"
+    ));
+    server().psql(&format!("ANALYZE {archive}"));
+    let plan = server().psql(&format!(
+        "EXPLAIN SELECT * FROM {archive} WHERE pipeline = 'p7' ORDER BY number DESC LIMIT 10"
+    ));
+    assert!(plan.contains("windlass_archive_by_pipeline") && !plan.contains("Sort"), "{plan}");
+}

@@ -1,0 +1,52 @@
+//! What logs promise, kept by PostgreSQL.
+
+use std::sync::Arc;
+
+use windlass::conformance::{self, block_on};
+use windlass::core::id::{RunId, StepIx};
+use windlass::logs::{LogId, LogStore, PostgresLogs};
+
+use super::server::server;
+
+#[test]
+fn postgres_conforms() {
+    conformance::logs("postgres", || {
+        let (address, _) = server().fresh();
+        move || -> Arc<dyn LogStore> {
+            Arc::new(block_on(PostgresLogs::open(&address)).expect("the logs open"))
+        }
+    });
+}
+
+/// Bytes of logs that are removed go with their book, as a table; those of other logs in it stay until it is empty.
+#[test]
+fn removed_logs_leave_with_their_book() {
+    const BYTES: usize = 64 << 10;
+    let (address, schema) = server().fresh();
+    let logs = block_on(PostgresLogs::open_with_books_of(&address, 4 * BYTES as u64)).unwrap();
+    let log = |run| LogId { run: RunId(run), step: StepIx(1), attempt: 1, delivery: 1 };
+    let books = || -> usize {
+        let parent = format!("'{schema}.windlass_log_chunks'::regclass");
+        let count = format!("SELECT count(*) FROM pg_inherits WHERE inhparent = {parent}");
+        server().psql(&count).parse().expect("a number")
+    };
+    for run in 1..=60 {
+        block_on(logs.append(log(run), 0, vec![b'x'; BYTES])).unwrap();
+    }
+    let full = books();
+    assert!(full > 10, "{full} books");
+    for run in 2..=58 {
+        block_on(logs.remove(log(run).run)).unwrap();
+    }
+    let left = books();
+    assert!((2..=5).contains(&left), "{left} of {full} books: the first, and the last");
+    for run in [1, 59, 60] {
+        let part = block_on(logs.read(log(run), 0..u64::MAX)).unwrap();
+        assert_eq!((part.size, part.bytes.len()), (BYTES as u64, BYTES), "run {run}");
+    }
+    let vacuumed = format!(
+        "SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_all_tables
+        WHERE schemaname = '{schema}' AND relname LIKE 'windlass_log_chunks%'"
+    );
+    assert_eq!(server().psql(&vacuumed), "0", "nothing is left to vacuum");
+}
