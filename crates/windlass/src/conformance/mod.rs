@@ -36,6 +36,7 @@
 //! | `report`, `harness` | telling what failed, coming to the storage |
 //! | `vocabulary`, `specimens`, `history` | leaders and batches, one event of each kind, and a real history |
 //! | `faults`, `disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
+//! | `weather` | what a link may do to letters |
 
 mod append;
 mod archive;
@@ -58,6 +59,7 @@ mod suite;
 mod tail;
 mod terms;
 mod vocabulary;
+mod weather;
 
 pub use check::Check;
 pub use disk::Disk;
@@ -69,3 +71,4 @@ pub use specimens::{KINDS, kind, specimens};
 pub use stores::{ARCHIVE_CHECKS, LOG_CHECKS, archive, examine_archive, examine_logs, logs};
 pub use suite::{CHECKS, examine, journal};
 pub use vocabulary::{Writer, block_on, everything, fold};
+pub use weather::{Stormy, Weather};

@@ -31,6 +31,22 @@ pub enum LinkError {
     /// The leader has ended this worker's credential.
     #[error("{0}")]
     Revoked(String),
+    /// Everything that there was to do is done: what the leader left behind.
+    #[error("it is over: {0}")]
+    Over(String),
+    /// What carries messages has forgotten the leader, or will not be used any more: nobody can go on.
+    #[error("{0}")]
+    Gone(String),
+}
+
+impl LinkError {
+    /// Whether nothing will come of trying again.
+    pub const fn is_final(&self) -> bool {
+        match self {
+            Self::Denied { .. } | Self::Revoked(_) | Self::Over(_) | Self::Gone(_) => true,
+            Self::NotLeader(_) | Self::Unreachable { .. } => false,
+        }
+    }
 }
 
 /// An answer that may take its time.

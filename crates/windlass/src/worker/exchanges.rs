@@ -69,7 +69,7 @@ enum Stage {
     GivesUp {
         /// It ends then at the latest.
         by: Instant,
-        /// No leader has answered, so nobody is waited for.
+        /// No leader has answered, or none is left, so nobody is waited for.
         alone: bool,
     },
 }
@@ -89,6 +89,8 @@ pub(super) struct Shift<'a> {
     /// When a leader has last answered, and what went wrong since.
     heard: Instant,
     last_error: String,
+    /// Why it can come to no leader any more.
+    bereft: Option<LinkError>,
     /// Outcomes that are kept for another life.
     kept: Vec<Fence>,
     attempts: BTreeMap<Fence, watch::Sender<Orders>>,
@@ -118,6 +120,7 @@ impl<'a> Shift<'a> {
             backoff: worker.backoff(),
             heard: Instant::now(),
             last_error: String::new(),
+            bereft: None,
             kept: Vec::new(),
             attempts: BTreeMap::new(),
             tells,
@@ -177,10 +180,14 @@ impl<'a> Shift<'a> {
                 if !over && Instant::now() < by {
                     return None;
                 }
-                let error = || self.worker.no_leader(self.last_error.clone());
-                Some(if alone { Err(error()) } else { Ok(Left::Done) })
+                Some(if alone { Err(self.abandoned()) } else { Ok(Left::Done) })
             }
         }
+    }
+
+    fn abandoned(&self) -> WorkerError {
+        let no_leader = || self.worker.no_leader(self.last_error.clone());
+        self.bereft.clone().map_or_else(no_leader, WorkerError::from)
     }
 
     /// What becomes of a worker that the leader wants nothing of, and of which nothing runs any more.
@@ -267,6 +274,9 @@ impl<'a> Shift<'a> {
                 let actions = self.session.on_dismissal(Refusal::Revoked);
                 return self.act(actions);
             }
+            Some(Err(error @ (LinkError::Over(_) | LinkError::Gone(_)))) => {
+                return self.bereave(error);
+            }
             Some(Err(error)) => error.to_string(),
             None => "its exchange failed".to_owned(),
         };
@@ -276,6 +286,14 @@ impl<'a> Shift<'a> {
             self.keep_outcomes();
             let holds = self.session.busy() > 0 || !self.kept.is_empty();
             self.rests_until = Some(Instant::now() + self.backoff.next(holds));
+        }
+    }
+
+    /// There is no leader any more, and there will be none.
+    fn bereave(&mut self, why: LinkError) {
+        if self.bereft.is_none() {
+            self.bereft = Some(why);
+            self.give_up(true);
         }
     }
 

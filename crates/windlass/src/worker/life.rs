@@ -34,12 +34,24 @@ pub enum WorkerError {
         /// What went wrong last.
         last: String,
     },
+    /// Everything that there was to do is done.
+    #[error("it is over: {0}")]
+    Over(String),
     /// Its executor can run nothing any more.
     #[error("{0}")]
     Broken(String),
     /// What it has to remember cannot be kept.
     #[error(transparent)]
     State(#[from] StateError),
+}
+
+impl From<LinkError> for WorkerError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Over(what) => Self::Over(what),
+            error => Self::Denied(error),
+        }
+    }
 }
 
 /// How a worker is told to end.
@@ -153,7 +165,7 @@ impl Worker {
                 }
                 Ok(Err(refusal)) => return Err(WorkerError::Refused(refusal)),
                 Err(LinkError::Revoked(_)) => return Err(WorkerError::Refused(Refusal::Revoked)),
-                Err(error @ LinkError::Denied { .. }) => return Err(WorkerError::Denied(error)),
+                Err(error) if error.is_final() => return Err(error.into()),
                 Err(error) => last = error.to_string(),
             }
             let again = Instant::now() + backoff.next(!self.register.spooled.is_empty());

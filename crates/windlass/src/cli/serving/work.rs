@@ -16,10 +16,10 @@ use super::told::{ToldLink, ToldSteps};
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
 use crate::link::http::{
-    Client, Cluster, Credentials, HttpLink, HttpLogs, Place as Where, Shipping, dialler,
-    say_goodbye,
+    Client, Cluster, Credentials, HttpLink, Place as Where, dialler, say_goodbye,
 };
-use crate::link::{Link, LinkError, Will, WorkerSecret};
+use crate::link::output::{ShippedLogs, Shipping, Ships};
+use crate::link::{Link, Will, WorkerSecret};
 use crate::local::system_now;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Traces};
@@ -106,8 +106,9 @@ impl Joined {
         let link = Arc::new(link(order, Some(membership.secret().clone()))?);
         let (name, at) = (&order.name, link.place());
         order.log.note(Level::Info, format!("worker {name} joins cluster {} at {at}", cluster.id));
-        let (logs, shipping) = HttpLogs::open(membership.logs(), Arc::clone(&link))
-            .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+        let (logs, shipping) =
+            ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
+                .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
         let guard = guard(&state).await?;
         let place = place(&state, &order.root, name);
         let register = register(order, &membership)?;
@@ -190,7 +191,7 @@ async fn find(link: &HttpLink, log: Logger) -> Result<Cluster, CliError> {
     loop {
         match link.cluster().await {
             Ok(cluster) => return Ok(cluster),
-            Err(error @ (LinkError::Denied { .. } | LinkError::Revoked(_))) => {
+            Err(error) if error.is_final() => {
                 return Err(CliError::usage(error.to_string()));
             }
             Err(error) if !told => log.note(Level::Warn, format!("{error}; trying again")),

@@ -42,7 +42,6 @@ mod runs;
 mod sessions;
 mod tokens;
 mod workers;
-mod writers;
 
 pub use access::{FileTokens, file_tokens};
 #[cfg(feature = "tls")]

@@ -17,10 +17,9 @@ use super::hosts::{self, Hosts};
 use super::rates::{self, Rates};
 use super::refused::Refused;
 use super::routes::{Needs, Route, routes};
-use super::writers::Writers;
 use super::{documents, input, metrics};
 use crate::archive::Archive;
-use crate::controller::{Handle, Histories};
+use crate::controller::{Handle, Histories, Intake};
 use crate::journal::Journal;
 use crate::link::http::ClusterId;
 use crate::logs::Announced;
@@ -47,8 +46,8 @@ pub struct Api {
     pub(super) rates: Rates,
     /// Whether it is about to end.
     pub(super) ending: Option<Shutdown>,
-    /// Who writes which log.
-    pub(super) writers: Writers,
+    /// What takes in what steps print.
+    pub(super) intake: Intake,
     /// Who speaks for which foreign worker.
     pub(super) proxies: Proxies,
     /// Who follows what happens.
@@ -80,7 +79,8 @@ pub struct About {
 impl Api {
     /// The API of the node behind the handle.
     pub fn new(handle: Handle, kept: Kept, about: About, clock: fn() -> Time) -> Self {
-        let (writers, proxies) = (Writers::default(), Proxies::default());
+        let (histories, logs) = (Arc::clone(&kept.histories), Arc::clone(&kept.logs));
+        let intake = Intake::new(handle.clone(), histories, logs);
         Self {
             handle,
             kept,
@@ -91,8 +91,8 @@ impl Api {
             hosts: None,
             rates: Rates::new(rates::USUAL),
             ending: None,
-            writers,
-            proxies,
+            intake,
+            proxies: Proxies::default(),
             streams: Streams::default(),
         }
     }

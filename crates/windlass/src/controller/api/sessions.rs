@@ -14,9 +14,8 @@ use super::input::{Body, Json, Path};
 use super::refused::Refused;
 use super::router::Api;
 use super::{access, names};
-use crate::link::http::{EndedReport, LogChunk, LogsTaken};
-use crate::logs::{LogStore as _, NOTES_MAX};
-use crate::store::StoreError;
+use crate::link::http::EndedReport;
+use crate::link::output::{LogChunk, LogsTaken};
 
 /// Bytes of output that one request may carry: the answer comes when they are written, so that a worker has no more
 /// than this on its way, and a hundred of them no more than the controller can hold.
@@ -82,27 +81,8 @@ pub(super) async fn logs(
     let worker = access::worker(&headers, id)?.worker_id();
     let pieces: Vec<LogChunk> = postcard::from_bytes(&body)
         .map_err(|error| Refused::bad(format!("the body is no output: {error}")))?;
-    let mut sizes = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        sizes.push(keep(&api, worker, piece).await?);
-    }
+    let sizes = api.intake.take(worker, pieces).await?;
     Ok(Answered(LogsTaken { sizes, credit: CREDIT }))
-}
-
-/// Keeps a piece, and says how long its log is now; nothing if it is not this worker's to write.
-async fn keep(api: &Api, worker: WorkerId, piece: LogChunk) -> Result<Option<u64>, Refused> {
-    if api.writers.writer(&api.handle, &api.kept.histories, piece.log) != Some(worker) {
-        return Ok(None);
-    }
-    let end = piece.at.saturating_add(piece.bytes.len() as u64);
-    if piece.log.is_notes() && end > NOTES_MAX as u64 {
-        return Ok(None);
-    }
-    match api.kept.logs.append(piece.log, piece.at, piece.bytes).await {
-        Ok(size) => Ok(Some(size)),
-        Err(StoreError::Gap { head, .. }) => Ok(Some(head.0)),
-        Err(error) => Err(error.into()),
-    }
 }
 
 fn own(shown: WorkerId, said: WorkerId) -> Result<(), Refused> {

@@ -24,8 +24,6 @@
 mod client;
 mod dial;
 mod follow;
-mod logs;
-mod spool;
 mod testament;
 mod wire;
 mod worker_link;
@@ -33,11 +31,10 @@ mod worker_link;
 pub use client::{Answered, Ask, CallError, Client, Credentials};
 pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket, dialler};
 pub use follow::{BadPlace, Place, may_follow};
-pub use logs::{HttpLogs, Shipping};
 pub use testament::{report_ended, say_goodbye};
 pub(crate) use wire::BUFFER_MAX;
 pub use wire::{
     Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, KEY_HEADER, LEADER_HEADER,
-    LOG_SIZE_HEADER, LogChunk, LogsTaken, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER,
+    LOG_SIZE_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER,
 };
 pub use worker_link::HttpLink;

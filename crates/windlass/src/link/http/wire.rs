@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 
 use crate::journal::{self, Position, Recorded};
-use crate::logs::LogId;
+use crate::link::output::bytes;
 
 /// The version of the protocol between a worker and its leader. It grows when an older end would misunderstand a newer.
 pub const PROTOCOL: u32 = 1;
@@ -56,27 +56,6 @@ pub struct EndedReport {
     pub started: Vec<Fence>,
 }
 
-/// A piece of an attempt's output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogChunk {
-    /// Of which attempt.
-    pub log: LogId,
-    /// Where in the log it begins.
-    pub at: u64,
-    /// The bytes.
-    #[serde(with = "serde_bytes_as_slice")]
-    pub bytes: Vec<u8>,
-}
-
-/// What became of the pieces of one request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogsTaken {
-    /// How long each log is now, in the order of the request; `None` for one that is not this worker's to write.
-    pub sizes: Vec<Option<u64>>,
-    /// How many bytes the next request may carry.
-    pub credit: usize,
-}
-
 /// Events of a run as windlass keeps them, for its own command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventsPage {
@@ -87,7 +66,7 @@ pub struct EventsPage {
     /// The position of each event.
     pub positions: Vec<u64>,
     /// The events, as in a batch of the journal.
-    #[serde(with = "serde_bytes_as_slice")]
+    #[serde(with = "bytes")]
     pub events: Vec<u8>,
 }
 
@@ -138,36 +117,4 @@ pub struct Problem {
     /// Everything that is wrong with a pipeline, each as `windlass validate --json` prints it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<serde_json::Value>,
-}
-
-/// Bytes as bytes: derived, every one of them would be a number by itself.
-mod serde_bytes_as_slice {
-    use std::fmt;
-
-    use serde::de::{Error, Visitor};
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(bytes)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<u8>, D::Error> {
-        deserializer.deserialize_bytes(Bytes)
-    }
-
-    struct Bytes;
-
-    impl Visitor<'_> for Bytes {
-        type Value = Vec<u8>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("bytes")
-        }
-
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-            Ok(bytes.to_vec())
-        }
-    }
 }

@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hyper::Method;
+use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
-use super::client::{CallError, Client};
+use super::client::{Ask, CallError, Client};
 use super::follow::Place;
 use super::wire::Cluster;
+use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError};
 
 /// How long an answer that is not parked may take.
@@ -17,6 +20,9 @@ const WITHIN: Duration = Duration::from_secs(10);
 
 /// How long an exchange may be parked: longer than a leader parks any. The session gives up sooner.
 const PARKED_WITHIN: Duration = Duration::from_mins(1);
+
+/// How long a request with output may take.
+const OUTPUT_WITHIN: Duration = Duration::from_secs(15);
 
 /// A worker's end of the link.
 #[derive(Debug)]
@@ -72,7 +78,7 @@ impl HttpLink {
     fn read<T: DeserializeOwned>(
         &self,
         place: &Place,
-        answered: Result<hyper::body::Bytes, CallError>,
+        answered: Result<Bytes, CallError>,
     ) -> Result<T, LinkError> {
         let body = answered.map_err(|error| self.missed(place, error))?;
         serde_json::from_slice(&body).map_err(|error| LinkError::Unreachable {
@@ -82,7 +88,7 @@ impl HttpLink {
     }
 
     /// What a failed call means, and where to try next.
-    pub(super) fn missed(&self, place: &Place, error: CallError) -> LinkError {
+    fn missed(&self, place: &Place, error: CallError) -> LinkError {
         match error {
             CallError::NotLeader { leader, .. } => {
                 let leader = leader.and_then(|text| text.parse().ok());
@@ -132,6 +138,27 @@ impl Link for HttpLink {
         Box::pin(async move {
             let path = format!("/workers/{}/exchange", exchange.worker.0);
             self.tell(&path, &exchange, PARKED_WITHIN).await
+        })
+    }
+}
+
+impl Ships for HttpLink {
+    fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
+        Box::pin(async move {
+            let place = self.place();
+            let worker = self.client.credentials().worker.as_ref();
+            let path = format!("/workers/{}/logs", worker.map_or(0, |it| it.worker_id().0));
+            let body = postcard::to_stdvec(&pieces).expect("messages are plain data");
+            let ask = Ask {
+                method: Method::POST,
+                place: &place,
+                path: &path,
+                content: "application/octet-stream",
+                body: Bytes::from(body),
+                headers: &[],
+            };
+            let answered = self.client.call(ask, OUTPUT_WITHIN).await;
+            self.read(&place, answered.map(|answered| answered.body))
         })
     }
 }

@@ -10,6 +10,7 @@ mod leadership;
 #[cfg(feature = "http")]
 mod network;
 mod panics;
+mod post;
 mod sessions;
 mod tally;
 mod terms;

@@ -4,24 +4,20 @@
 //! that is away costs no output, nor does the worker's death, and neither holds a step up. What the leader has is removed.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::{Bound, Range};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
-use hyper::Method;
-use hyper::body::Bytes;
 use tokio::sync::{Notify, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use windlass_core::id::RunId;
 
-use super::client::Ask;
+use super::piece::{LogChunk, LogsTaken};
 use super::spool::Spool;
-use super::wire::{LogChunk, LogsTaken};
-use super::worker_link::HttpLink;
-use crate::link::LinkError;
+use crate::link::Carried;
 use crate::logs::{LogId, LogPart, LogStore, READ_MAX};
 use crate::shutdown::Shutdown;
 use crate::store::{Promise, StoreError};
@@ -29,9 +25,6 @@ use crate::store::{Promise, StoreError};
 /// How long the outcome of a step waits for the last of its output to reach the leader. A leader that is away gets it
 /// later.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
-
-/// How long a request with output may take.
-const WITHIN: Duration = Duration::from_secs(15);
 
 /// Bytes of the first request: the leader's answer says how many it takes next.
 const FIRST_CREDIT: usize = 256 << 10;
@@ -46,9 +39,15 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long a worker that ends goes on shipping; what is left then is shipped by its next life.
 const LINGERS: Duration = Duration::from_secs(5);
 
-/// The logs of a worker apart from its leader.
+/// What carries output to the leader, each call with no more bytes than the answer before it allowed.
+pub trait Ships: Send + Sync + fmt::Debug {
+    /// Carries pieces of output. What arrives twice is written once: a piece says where it begins.
+    fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken>;
+}
+
+/// The logs of a worker apart from its leader, whatever carries them.
 #[derive(Clone, Debug)]
-pub struct HttpLogs {
+pub struct ShippedLogs {
     spool: Spool,
     desk: Arc<Desk>,
 }
@@ -84,9 +83,9 @@ impl Desk {
     }
 }
 
-impl HttpLogs {
+impl ShippedLogs {
     /// Logs in a folder of the worker's, and what ships them.
-    pub fn open(folder: PathBuf, link: Arc<HttpLink>) -> io::Result<(Self, Shipping)> {
+    pub fn open(folder: PathBuf, link: Arc<dyn Ships>) -> io::Result<(Self, Shipping)> {
         let (spool, left) = Spool::open(folder)?;
         let desk = Desk::default();
         let of_earlier = |(log, written)| (log, Progress { written, shipped: 0, closed: true });
@@ -131,7 +130,7 @@ impl HttpLogs {
     }
 }
 
-impl LogStore for HttpLogs {
+impl LogStore for ShippedLogs {
     fn append(&self, log: LogId, _: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
         Box::pin(self.write(log, bytes))
     }
@@ -182,8 +181,8 @@ impl LogStore for HttpLogs {
 /// Ships what a worker's steps printed.
 #[derive(Debug)]
 pub struct Shipping {
-    logs: HttpLogs,
-    link: Arc<HttpLink>,
+    logs: ShippedLogs,
+    link: Arc<dyn Ships>,
     credit: usize,
     pause: Duration,
     /// The log that was served last: the next one's turn comes first.
@@ -233,7 +232,7 @@ impl Shipping {
     }
 
     async fn ship(&mut self, pieces: Vec<LogChunk>) {
-        let Ok(taken) = self.send(&pieces).await else {
+        let Ok(taken) = self.link.ship(pieces.clone()).await else {
             sleep(self.pause).await;
             self.pause = (self.pause * 2).min(PAUSE_MAX);
             return;
@@ -244,28 +243,6 @@ impl Shipping {
             self.arrived(piece.log, size);
         }
         self.logs.desk.shipped.send_modify(|times| *times += 1);
-    }
-
-    async fn send(&self, pieces: &[LogChunk]) -> Result<LogsTaken, LinkError> {
-        let place = self.link.place();
-        let client = self.link.client();
-        let worker = client.credentials().worker.as_ref().map_or(0, |it| it.worker_id().0);
-        let path = format!("/workers/{worker}/logs");
-        let body = postcard::to_stdvec(pieces).expect("messages are plain data");
-        let ask = Ask {
-            method: Method::POST,
-            place: &place,
-            path: &path,
-            content: "application/octet-stream",
-            body: Bytes::from(body),
-            headers: &[],
-        };
-        let answered = client.call(ask, WITHIN).await;
-        let answered = answered.map_err(|error| self.link.missed(&place, error))?;
-        serde_json::from_slice(&answered.body).map_err(|error| LinkError::Unreachable {
-            place: place.to_string(),
-            reason: error.to_string(),
-        })
     }
 
     /// The leader has so much of a log; or wants nothing of it.

@@ -1,0 +1,67 @@
+//! What a leader answers to a letter.
+
+use windlass_core::engine::{self, Request};
+use windlass_core::id::WorkerId;
+use windlass_core::session::{Home, Register};
+
+use crate::controller::{Handle, Intake, NotLeader};
+use crate::link::output::{LogChunk, LogsTaken};
+use crate::link::post::{Answer, Ask};
+
+/// Bytes of output that one letter may carry: a quarter of the largest, so that a flood of it delays nobody's leases.
+const CREDIT: usize = 256 << 10;
+
+/// What questions are answered from.
+#[derive(Debug)]
+pub(super) struct Answering {
+    pub(super) handle: Handle,
+    pub(super) intake: Intake,
+    pub(super) cluster: String,
+}
+
+impl Answering {
+    /// Answers a question, which for an exchange may take as long as there is nothing to say.
+    pub(super) async fn answer(&self, ask: Ask) -> Answer {
+        let answered = match ask {
+            Ask::Hello => Ok(self.hello()),
+            Ask::Join { register, digest } => {
+                // Who shares the leader's fate is in its process and does not come this way.
+                let register = Register { home: Home::Apart, ..*register };
+                self.ask(Request::Join { register, digest }).await
+            }
+            Ask::Exchange(exchange) => self.handle.exchange(exchange).await.map(replied),
+            Ask::Logs { worker, pieces } => Ok(self.take(worker, pieces).await),
+            Ask::Ended { worker, incarnation, started } => {
+                self.ask(Request::GuardEnded { worker, incarnation, started }).await
+            }
+        };
+        answered.unwrap_or(Answer::NotNow)
+    }
+
+    fn hello(&self) -> Answer {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Answer::Hello { cluster: self.cluster.clone(), version }
+    }
+
+    async fn ask(&self, request: Request) -> Result<Answer, NotLeader> {
+        let is_join = matches!(request, Request::Join { .. });
+        Ok(match self.handle.ask(request).await? {
+            engine::Answer::Registered(told) => Answer::Joined(Ok(told)),
+            engine::Answer::Refused(refusal) if is_join => Answer::Joined(Err(refusal)),
+            // Whatever it makes of a guard's report, it has heard it.
+            _ => Answer::Heard,
+        })
+    }
+
+    async fn take(&self, worker: WorkerId, pieces: Vec<LogChunk>) -> Answer {
+        match self.intake.take(worker, pieces).await {
+            Ok(sizes) => Answer::Taken(LogsTaken { sizes, credit: CREDIT }),
+            // It is on the worker's disk, and is brought again.
+            Err(_) => Answer::NotNow,
+        }
+    }
+}
+
+fn replied(reply: windlass_core::session::Reply) -> Answer {
+    Answer::Replied(Box::new(reply))
+}

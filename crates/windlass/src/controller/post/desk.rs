@@ -1,0 +1,163 @@
+//! A leader that receives letters, and answers them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::answering::Answering;
+use super::binding::{Binding, PostError, Terms};
+use super::outbox;
+use crate::controller::{Handle, Intake};
+use crate::link::post::{Answer, Ask, Envelope, Epoch, Key, Letter, Mailbox, Mailboxes};
+use crate::shutdown::Shutdown;
+
+/// How long one call waits for letters.
+const RECEIVES_FOR: Duration = Duration::from_secs(2);
+
+/// Letters that are answered at a time: two exchanges, output and a report of every worker that a cluster may have. More
+/// are dropped, and asked again.
+const ANSWERING_MAX: usize = 4_096;
+
+/// Answers that wait to leave.
+const OUTBOX_MAX: usize = 256;
+
+/// Mailboxes that are told when everything is over: more than a cluster has workers. Who is not told looks by itself.
+const CORRESPONDENTS_MAX: usize = 4_096;
+
+/// The pause after a place that was not reached.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a leader that ends takes to say so.
+const LEAVES_WITHIN: Duration = Duration::from_secs(3);
+
+/// What a leader that ends leaves to those who come later.
+#[derive(Clone, Debug, Default)]
+pub struct Epitaph(Arc<Mutex<Option<String>>>);
+
+impl Epitaph {
+    /// Everything is over: this is left when the desk is told to end.
+    pub fn write(&self, text: impl Into<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.into());
+    }
+
+    fn read(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The leader's end of a link through mailboxes.
+#[derive(Debug)]
+pub struct Desk {
+    binding: Binding,
+    key: Key,
+    answering: Answering,
+    epitaph: Epitaph,
+}
+
+impl Desk {
+    /// Binds a place, or says who has it. The id of the cluster is told to workers, who keep what they remember apart by
+    /// it.
+    pub async fn bind(
+        (mailboxes, key): (Arc<dyn Mailboxes>, Key),
+        terms: Terms,
+        cluster: String,
+        (handle, intake): (Handle, Intake),
+    ) -> Result<Self, PostError> {
+        let binding = Binding::new(mailboxes, terms).await?;
+        let answering = Answering { handle, intake, cluster };
+        Ok(Self { binding, key, answering, epitaph: Epitaph::default() })
+    }
+
+    /// Where to write what is left when everything is over.
+    pub fn epitaph(&self) -> Epitaph {
+        self.epitaph.clone()
+    }
+
+    /// Answers until it is told to end, or cannot go on.
+    pub async fn run(self, mut shutdown: Shutdown) -> Result<(), PostError> {
+        let (outbox, letters) = mpsc::channel(OUTBOX_MAX);
+        let mut counter = Counter {
+            epoch: self.binding.epoch,
+            key: self.key,
+            answering: Arc::new(self.answering),
+            under_way: JoinSet::new(),
+            outbox,
+            correspondents: BTreeSet::new(),
+        };
+        tokio::select! {
+            () = shutdown.wait() => {}
+            () = outbox::send_all(&*self.binding.mailboxes, letters) => {}
+            error = self.binding.keep() => return Err(error),
+            error = counter.receive(&self.binding) => return Err(error),
+        }
+        let epitaph = self.epitaph.read();
+        drop(timeout(LEAVES_WITHIN, counter.leave(&*self.binding.mailboxes, epitaph)).await);
+        Ok(())
+    }
+}
+
+/// Where letters are taken in.
+#[derive(Debug)]
+struct Counter {
+    epoch: Epoch,
+    key: Key,
+    answering: Arc<Answering>,
+    under_way: JoinSet<()>,
+    outbox: mpsc::Sender<Letter>,
+    correspondents: BTreeSet<Mailbox>,
+}
+
+impl Counter {
+    /// Has every letter answered, until the place cannot be received from any more.
+    async fn receive(&mut self, binding: &Binding) -> PostError {
+        loop {
+            match binding.mailboxes.receive(Mailbox::LEADER, RECEIVES_FOR).await {
+                Ok(letters) => letters.iter().for_each(|letter| self.take(letter)),
+                // How long that may go on is for the binding to say.
+                Err(error) if error.is_retryable() => sleep(PAUSE).await,
+                Err(error) => return binding.failed(error),
+            }
+            while self.under_way.try_join_next().is_some() {}
+        }
+    }
+
+    fn take(&mut self, letter: &[u8]) {
+        // What cannot be read is as good as lost.
+        let Ok((asked, ask)) = Envelope::open::<Ask>(letter, &self.key, Mailbox::LEADER) else {
+            return;
+        };
+        if self.correspondents.len() < CORRESPONDENTS_MAX {
+            self.correspondents.insert(asked.from);
+        }
+        if self.under_way.len() >= ANSWERING_MAX {
+            return;
+        }
+        let (answering, outbox) = (Arc::clone(&self.answering), self.outbox.clone());
+        let (epoch, key) = (self.epoch, self.key.clone());
+        self.under_way.spawn(async move {
+            // It was meant for another leader, who may have done it.
+            let is_ours = asked.epoch == epoch;
+            let answer = if is_ours { answering.answer(ask).await } else { Answer::Missent };
+            let envelope = Envelope { epoch, from: Mailbox::LEADER, to: asked.from, ..asked };
+            drop(outbox.send(envelope.seal(&key, &answer)).await);
+        });
+    }
+
+    /// Gives the place up. If everything is over, everybody is told.
+    async fn leave(self, mailboxes: &dyn Mailboxes, epitaph: Option<String>) {
+        let epoch = self.epoch;
+        drop(mailboxes.unbind(epoch, epitaph.clone()).await);
+        let Some(epitaph) = epitaph else { return };
+        let over = Answer::Over(epitaph);
+        let letter = |to: &Mailbox| {
+            let envelope = Envelope { epoch, from: Mailbox::LEADER, to: *to, number: 0 };
+            envelope.seal(&self.key, &over)
+        };
+        let letters: Vec<Letter> = self.correspondents.iter().map(letter).collect();
+        outbox::send(mailboxes, letters).await;
+    }
+}

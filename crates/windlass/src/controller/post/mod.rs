@@ -1,0 +1,19 @@
+//! The leader's end of links through mailboxes.
+//!
+//! ```text
+//!  mailboxes ──receive──► Desk ──► answering (a task each, bounded) ──► Handle, Intake
+//!            ◄───send──── outbox (what gathers while one batch leaves) ◄──┘
+//!            ◄───keep──── binding, four times a term
+//! ```
+//!
+//! A [`Desk`] is bound to its place before it answers, and ends when it is told to, when another was bound, when the place
+//! has lost what it held, or when it was not reached for `link_grace`. An exchange that the leader keeps costs a task that
+//! waits, as a connection does over HTTP.
+
+mod answering;
+mod binding;
+mod desk;
+mod outbox;
+
+pub use binding::{PostError, Terms};
+pub use desk::{Desk, Epitaph};

@@ -1,0 +1,44 @@
+//! Answers on their way out.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use crate::link::post::{Letter, MailError, Mailboxes};
+
+/// Letters that leave together.
+const BATCH_MAX: usize = 64;
+
+/// How long letters are tried for that the place does not take: by then their workers ask again.
+const TRIED_FOR: Duration = Duration::from_secs(3);
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Sends what comes, as much at once as has gathered, for as long as anything can come.
+pub(super) async fn send_all(mailboxes: &dyn Mailboxes, mut letters: mpsc::Receiver<Letter>) {
+    let mut batch = Vec::with_capacity(BATCH_MAX);
+    while letters.recv_many(&mut batch, BATCH_MAX).await > 0 {
+        send(mailboxes, std::mem::take(&mut batch)).await;
+    }
+}
+
+/// Sends letters, for a while. What does not leave is lost, which letters may be.
+pub(super) async fn send(mailboxes: &dyn Mailboxes, letters: Vec<Letter>) {
+    let began = Instant::now();
+    while began.elapsed() < TRIED_FOR {
+        match mailboxes.send(letters.clone()).await {
+            Err(MailError::Unreachable { .. }) => sleep(PAUSE).await,
+            Err(_) if letters.len() > 1 => return one_by_one(mailboxes, letters).await,
+            Ok(()) | Err(_) => return,
+        }
+    }
+}
+
+/// One of them is not wanted: the mailbox of a worker that died fills up. It must not keep the others.
+async fn one_by_one(mailboxes: &dyn Mailboxes, letters: Vec<Letter>) {
+    for letter in letters {
+        drop(mailboxes.send(vec![letter]).await);
+    }
+}

@@ -1,0 +1,66 @@
+//! What letters say: a worker's questions and the leader's answers.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::access::Digest;
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+
+use crate::link::output::{LogChunk, LogsTaken};
+
+/// What a worker, or its guard, asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ask {
+    /// Which cluster is this?
+    Hello,
+    /// It registers.
+    Join {
+        /// As it registers.
+        register: Box<Register>,
+        /// What is kept of its secret.
+        digest: Digest,
+    },
+    /// A round trip of its session.
+    Exchange(Exchange),
+    /// Output of its steps.
+    Logs {
+        /// Whose.
+        worker: WorkerId,
+        /// The pieces.
+        pieces: Vec<LogChunk>,
+    },
+    /// Nothing of a worker's life is left.
+    Ended {
+        /// Whose.
+        worker: WorkerId,
+        /// Which life.
+        incarnation: Incarnation,
+        /// Every lease that was started and has no verdict.
+        started: Vec<Fence>,
+    },
+}
+
+/// What a leader answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// Which cluster this is.
+    Hello {
+        /// Its id.
+        cluster: String,
+        /// The version of the windlass that leads.
+        version: String,
+    },
+    /// What came of a registration.
+    Joined(Result<Registered, Refusal>),
+    /// The reply to an exchange.
+    Replied(Box<Reply>),
+    /// What became of output.
+    Taken(LogsTaken),
+    /// It was heard.
+    Heard,
+    /// It does not lead at the moment, or could not write: the question may be asked again.
+    NotNow,
+    /// The question was meant for an earlier leader: the envelope says which one is there now.
+    Missent,
+    /// Everything is over.
+    Over(String),
+}

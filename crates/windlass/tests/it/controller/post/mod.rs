@@ -1,0 +1,5 @@
+//! Leaders and workers that leave letters for each other, in virtual time.
+
+mod crew;
+mod stories;
+mod storms;

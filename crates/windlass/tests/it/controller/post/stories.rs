@@ -1,0 +1,222 @@
+//! What becomes of leaders and workers that only mailboxes join.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windlass::conformance::{Stormy, Weather};
+use windlass::controller::post::PostError;
+use windlass::core::id::Incarnation;
+use windlass::core::outcome::RunStatus;
+use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
+use windlass::core::time::Span;
+use windlass::link::LinkError;
+use windlass::link::post::{Epoch, Key, MailError, Mailboxes, MemoryMailboxes};
+use windlass::logs::{LogId, LogStore as _};
+use windlass::worker::WorkerError;
+
+use super::super::crew::{journal, pass, plan, run};
+use super::crew::{GRACE, Leader, Mate, Witness, key};
+use super::storms::Forgetful;
+
+fn memory() -> Arc<dyn Mailboxes> {
+    Arc::new(MemoryMailboxes::new())
+}
+
+fn many(steps: usize) -> Arc<Plan> {
+    let mut plan = PlanBuilder::new("many");
+    for step in 0..steps {
+        plan.step(&format!("step-{step}"), StepSpec::default());
+    }
+    Arc::new(plan.build().expect("a valid plan"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_workers_do_every_step_once_and_what_they_print_arrives() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let mates = [(); 3].map(|()| Mate::join(&place, &witness));
+    let plan = many(60);
+    leader.node.submit(run(1), &plan).await;
+    assert_eq!(leader.ended(run(1)).await, RunStatus::Succeeded);
+    let starts = witness.starts().clone();
+    assert_eq!((starts.len(), starts.values().max()), (60, Some(&1)));
+    let step = plan.find("step-7").expect("it is there");
+    let log = LogId { run: run(1), step, attempt: 1, delivery: 1 };
+    let read = leader.logs.read(log, 0..100).await.expect("it reads");
+    assert_eq!(String::from_utf8_lossy(&read.bytes), "this is step-7\n");
+    assert_eq!(mates[0].link.hello().await.expect("it answers").cluster, "ours");
+}
+
+#[tokio::test(start_paused = true)]
+async fn output_that_is_not_a_workers_own_is_not_kept() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let mate = Mate::join(&place, &witness);
+    let plan = plan(["build"]);
+    leader.node.submit(run(1), &plan).await;
+    leader.ended(run(1)).await;
+    mate.die();
+    let other = Mate::join(&place, &witness);
+    let log = LogId { run: run(1), attempt: 1, delivery: 1, ..LogId::default() };
+    let forged = windlass::link::output::LogChunk { log, at: 0, bytes: b"forged".to_vec() };
+    let taken = windlass::link::output::Ships::ship(&other.link, vec![forged]).await;
+    assert_eq!(taken.expect("it answers").sizes, [None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_leader_is_refused_and_told_who_leads() {
+    let place = memory();
+    let first = Leader::start(&journal(), &place).await.expect("nobody leads");
+    let second = Leader::start(&journal(), &place).await.err();
+    let Some(PostError::Mail { error: MailError::AlreadyLed { by }, .. }) = second else {
+        panic!("{second:?}");
+    };
+    assert_eq!(by, "ann, pid 7");
+    first.end().await.expect("in good order");
+    Leader::start(&journal(), &place).await.expect("it was given up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_leader_of_a_journal_goes_on_with_what_runs() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let _mates = [(); 2].map(|()| Mate::join(&place, &witness));
+    leader.node.submit(run(1), &many(200)).await;
+    while witness.starts().len() < 20 {
+        pass(Span::millis(1)).await;
+    }
+    leader.crash(&journal).await;
+    let began = Instant::now();
+    let next = Leader::start(&journal, &place).await.expect("the binding has lapsed");
+    assert_eq!(place.look().await.expect("it answers").epoch, Epoch(2));
+    assert_eq!(next.ended(run(1)).await, RunStatus::Succeeded);
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    let starts = witness.starts().clone();
+    assert!(starts.len() == 200 && starts.values().all(|times| *times <= 2), "{starts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_begins_anew_gets_the_workers_that_are_there() {
+    let (place, witness) = (memory(), Arc::new(Witness::default()));
+    let lost = journal();
+    let leader = Leader::start(&lost, &place).await.expect("nobody leads");
+    let _mate = Mate::join(&place, &witness);
+    leader.node.submit(run(1), &plan(["long"])).await;
+    while witness.starts().is_empty() {
+        pass(Span::millis(1)).await;
+    }
+    leader.crash(&lost).await;
+    let anew = Leader::start(&journal(), &place).await.expect("the binding has lapsed");
+    anew.node.submit(run(2), &plan(["build"])).await;
+    assert_eq!(anew.ended(run(2)).await, RunStatus::Succeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_done_leaves_an_epitaph_and_everybody_ends() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let mate = Mate::join(&place, &witness);
+    leader.node.submit(run(1), &plan(["build"])).await;
+    leader.ended(run(1)).await;
+    leader.epitaph.write("succeeded");
+    let began = Instant::now();
+    leader.end().await.expect("in good order");
+    assert_eq!(mate.ends().await, Err(WorkerError::Over("succeeded".to_owned())));
+    assert!(began.elapsed() < Duration::from_millis(100), "it is told: {:?}", began.elapsed());
+    let late = Mate::join(&place, &witness).ends().await;
+    assert_eq!(late, Err(WorkerError::Over("succeeded".to_owned())));
+    let next = Leader::start(&super::super::crew::journal(), &place).await.err();
+    assert!(matches!(next, Some(PostError::Mail { error: MailError::Over { .. }, .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_leader_for_its_grace_a_worker_ends_and_says_why() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let mate = Mate::join(&place, &witness);
+    leader.node.submit(run(1), &plan(["long"])).await;
+    while witness.starts().is_empty() {
+        pass(Span::millis(1)).await;
+    }
+    let died = Instant::now();
+    leader.crash(&journal).await;
+    let Err(WorkerError::NoLeader { last, .. }) = mate.ends().await else { panic!() };
+    assert!(last.contains("nobody leads there"), "{last}");
+    let took = died.elapsed();
+    assert!(took <= GRACE + Duration::from_secs(2), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_link_for_its_grace_everybody_ends() {
+    let (journal, witness) = (journal(), Arc::new(Witness::default()));
+    let storm = Stormy::new(memory(), Weather::default(), 1);
+    let place: Arc<dyn Mailboxes> = Arc::new(storm.clone());
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let mate = Mate::join(&place, &witness);
+    leader.node.submit(run(1), &plan(["build"])).await;
+    leader.ended(run(1)).await;
+    storm.cut(true);
+    let cut = Instant::now();
+    let Err(WorkerError::NoLeader { last, .. }) = mate.ends().await else { panic!() };
+    assert!(last.contains("the storm has cut it off"), "{last}");
+    let ended = leader.desk_ends().await;
+    let Err(PostError::NoLink { waited, .. }) = &ended else { panic!("{ended:?}") };
+    assert!(*waited >= GRACE && cut.elapsed() < GRACE * 2, "{ended:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_has_forgotten_everything_ends_both_sides_at_once() {
+    let (journal, witness) = (journal(), Arc::new(Witness::default()));
+    let forgetful = Forgetful::default();
+    let place: Arc<dyn Mailboxes> = Arc::new(forgetful.clone());
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let mate = Mate::join(&place, &witness);
+    leader.node.submit(run(1), &plan(["build"])).await;
+    leader.ended(run(1)).await;
+    let began = Instant::now();
+    forgetful.forget();
+    let ended = mate.ends().await;
+    let Err(WorkerError::Denied(LinkError::Gone(why))) = &ended else { panic!("{ended:?}") };
+    assert!(why.contains("has forgotten its leader"), "{why}");
+    let ended = leader.desk_ends().await;
+    assert!(
+        matches!(ended, Err(PostError::Mail { error: MailError::Gone { .. }, .. })),
+        "{ended:?}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_know_the_secret_is_not_heard_and_does_no_harm() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let stranger = Mate::with_key(&place, &witness, Key::new("run-7", None));
+    let began = Instant::now();
+    assert!(matches!(stranger.ends().await, Err(WorkerError::NoLeader { .. })));
+    assert_eq!(began.elapsed().as_secs(), GRACE.as_secs());
+    let _mate = Mate::with_key(&place, &witness, key());
+    leader.node.submit(run(1), &plan(["build"])).await;
+    assert_eq!(leader.ended(run(1)).await, RunStatus::Succeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dead_worker_held_is_done_elsewhere_as_soon_as_its_guard_has_told() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let first = Mate::join(&place, &witness);
+    leader.node.submit(run(1), &plan(["long"])).await;
+    while witness.starts().is_empty() {
+        pass(Span::millis(1)).await;
+    }
+    let second = Mate::join(&place, &witness);
+    pass(Span::secs(1)).await;
+    let died = Instant::now();
+    first.die();
+    first.link.ended(Incarnation(1), Vec::new()).await.expect("the leader hears it");
+    while witness.starts().values().sum::<u32>() < 2 {
+        pass(Span::millis(1)).await;
+    }
+    assert!(died.elapsed() < Duration::from_millis(500), "{:?}", died.elapsed());
+    assert_ne!(first.secret.worker_id(), second.secret.worker_id());
+}
