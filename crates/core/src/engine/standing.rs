@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::report::WorkerReport;
+use super::report::{LeaseReport, WorkerReport};
 use super::state::Engine;
 use super::worker::{Worker, WorkerStatus};
 use crate::id::WorkerId;
@@ -74,6 +74,16 @@ impl Contacts {
 }
 
 impl Engine {
+    /// When an open lease ends unless its worker is heard before that; `None` if it does not end by time. One that was
+    /// told to stop for long may end earlier: only the leader knows that.
+    pub fn expires(&self, lease: &LeaseReport<'_>, contacts: &Contacts) -> Option<Time> {
+        let worker = &self.workers[*self.worker_ids.get(&lease.worker)?];
+        let run = &self.runs[*self.run_ids.get(&lease.run)?];
+        let lease = self.leases.get(run.steps.get(lease.step.0 as usize)?.lease)?;
+        let contact = contacts.heard(worker.id).unwrap_or_default();
+        worker.leases_expire().then(|| lease.expires(contact))
+    }
+
     /// When workers were heard, and who is silent.
     pub(super) fn contacts(&self) -> Contacts {
         let patience = self.interval().times(MISSED);

@@ -25,6 +25,8 @@ pub use find::{FindError, find};
 pub use history::History;
 pub use memory::MemoryArchive;
 #[cfg(feature = "postgres")]
+pub(crate) use postgres::ARCHIVE_TABLES;
+#[cfg(feature = "postgres")]
 pub use postgres::PostgresArchive;
 pub use seam::{Archive, Claim, Claimed, KEY_MAX, PAGE_MAX, RunQuery, RunRecord, SealedRun};
 #[cfg(feature = "sqlite")]

@@ -23,6 +23,8 @@ mod state;
 pub use codec::{decode, encode};
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]
+pub(crate) use postgres::JOURNAL_TABLES;
+#[cfg(feature = "postgres")]
 pub use postgres::{PostgresJournal, PostgresOptions};
 pub use seam::{
     Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, Snapshot, Stored,

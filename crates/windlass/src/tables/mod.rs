@@ -24,11 +24,21 @@
 //! ATTACH '.windlass/archive.db' AS archive;
 //! SELECT key, runs.run, status FROM archive.keys LEFT JOIN runs ON runs.number = keys.run;
 //! ```
+//!
+//! In PostgreSQL they are called `windlass_…`, and show besides when workers were heard and leases expire. There
+//! `windlass_runs` has sealed runs too, `windlass_idempotency` the keys, and `windlass_leader` is the row by which the
+//! leader was elected.
 
+mod contacts;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod seam;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+pub use contacts::ContactRows;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresTables;
 pub use seam::{
     AsOf, Changes, Diff, EVENTS_MAX, LeaseRow, Mark, RunRow, StepRow, StepRows, Tables, WorkerRow,
     Written,

@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::engine::{LeaderReport, StatusCounts, StopReport, WorkerStatus};
-use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
+use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 use windlass_core::time::Time;
 
+use super::contacts::ContactRows;
 use crate::journal::{Position, Recorded};
 use crate::store::Promise;
 
@@ -28,6 +29,11 @@ pub trait Tables: Send + Sync + fmt::Debug {
     /// [`Written::Lost`] if the tables are not those that the difference [follows](Diff::follows): nothing was written.
     /// Writing the same difference twice has the effect of writing it once.
     fn write(&self, diff: Arc<Diff>) -> Promise<'_, Written>;
+
+    /// Whether they show when workers were heard: that changes all the time, also where nothing happens.
+    fn shows_contacts(&self) -> bool {
+        false
+    }
 }
 
 /// What became of a difference.
@@ -80,6 +86,8 @@ pub struct Diff {
     pub follows: Option<Mark>,
     /// The state that it makes.
     pub mark: Mark,
+    /// The term under which it is written.
+    pub term: Term,
     /// How old the tables are afterwards. `None`: as they were, since more of the same look follows.
     pub as_of: Option<AsOf>,
     /// Who leads, if that has changed.
@@ -88,6 +96,8 @@ pub struct Diff {
     pub workers: Changes<WorkerRow, WorkerId>,
     /// Leases.
     pub leases: Changes<LeaseRow, Fence>,
+    /// When workers were heard, where that is shown.
+    pub contacts: ContactRows,
     /// Runs. The steps of a run that is gone go with it.
     pub runs: Changes<RunRow, RunId>,
     /// Steps.
@@ -102,10 +112,12 @@ impl Diff {
         Self {
             follows,
             mark,
+            term: Term::default(),
             as_of: None,
             leader: None,
             workers: Changes::default(),
             leases: Changes::default(),
+            contacts: ContactRows::default(),
             runs: Changes::default(),
             steps: Vec::new(),
             events: Vec::new(),
@@ -162,6 +174,8 @@ pub struct LeaseRow {
     pub worker: WorkerId,
     /// When it was granted, or last confirmed by a new leader.
     pub granted_at: Time,
+    /// When it ends unless its worker is heard before that; `None` if it does not end by time.
+    pub expires: Option<Time>,
     /// When its worker said that it had started.
     pub started_at: Option<Time>,
     /// Whether it was told to stop.

@@ -17,3 +17,4 @@ mod store;
 mod writer;
 
 pub use store::PostgresArchive;
+pub(crate) use store::TABLES as ARCHIVE_TABLES;

@@ -16,7 +16,7 @@ use crate::store::postgres::office::Office;
 use crate::store::postgres::schema::Tables;
 use crate::store::{Promise, StoreError};
 
-const TABLES: Tables =
+pub(crate) const TABLES: Tables =
     Tables { store: "archive", migrations: &[include_str!("migrations/0001_archive.sql")] };
 
 /// How long a call may take that somebody waits for.

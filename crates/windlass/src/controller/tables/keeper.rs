@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
+use windlass_core::engine::{Answer, Request};
 
 use super::shadow::{Cursor, Progress, Shadow};
 use crate::controller::handle::Handle;
@@ -27,6 +28,9 @@ const SLICE: Duration = Duration::from_millis(1);
 /// After each write it rests so many times as long as it worked: a fifth of one core is the most that it takes.
 const REST: u32 = 4;
 
+/// How long the leader may take to say when it heard its workers.
+const HEAR_WITHIN: Duration = Duration::from_millis(200);
+
 /// The pause after a write that failed, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -39,6 +43,8 @@ pub struct TableKeeper {
     tables: Arc<dyn Tables>,
     follower: Follower,
     held: Held,
+    /// Whom to ask when workers were heard.
+    leader: Option<Handle>,
 }
 
 /// What is known of the tables.
@@ -57,7 +63,8 @@ impl TableKeeper {
     /// The keeper of the tables of the node behind the handle. It reads from the journal what the node no longer has in
     /// mind of the newest events.
     pub fn new(handle: &Handle, journal: Arc<dyn Journal>, tables: Arc<dyn Tables>) -> Self {
-        Self::of(Arc::clone(handle.views()), journal, tables)
+        let leader = tables.shows_contacts().then(|| handle.clone());
+        Self { leader, ..Self::of(Arc::clone(handle.views()), journal, tables) }
     }
 
     pub(super) fn of(
@@ -66,7 +73,7 @@ impl TableKeeper {
         tables: Arc<dyn Tables>,
     ) -> Self {
         let follower = views.follow(Position(0));
-        Self { views, journal, tables, follower, held: Held::default() }
+        Self { views, journal, tables, follower, held: Held::default(), leader: None }
     }
 
     /// Keeps the tables until it is told to end, and brings them up to date then. To be told after the node, so that they
@@ -96,10 +103,36 @@ impl TableKeeper {
         }
         let told =
             |(at, since): (Position, Instant)| at == position && since.elapsed() < IDLE_EVERY;
+        self.hear().await;
         if self.held.as_of.is_some_and(told) {
-            return Ok(());
+            return self.renew(shutdown).await;
         }
         self.look(shutdown).await
+    }
+
+    /// Asks when workers were heard. A leader that cannot say is not waited for.
+    async fn hear(&mut self) {
+        let Some(leader) = &self.leader else { return };
+        if let Ok(Ok(Answer::Silent(contacts))) =
+            timeout(HEAR_WITHIN, leader.ask(Request::Silent)).await
+        {
+            self.held.shadow.heard.hear(contacts);
+        }
+    }
+
+    /// Nothing has happened but that workers were heard.
+    async fn renew(&mut self, shutdown: &mut Shutdown) -> Result<(), StoreError> {
+        let follows = self.held.mark;
+        let mut diff = Diff::new(follows, next(follows));
+        let heard = &mut self.held.shadow.heard;
+        self.views.look(|view| {
+            diff.term = view.engine.term();
+            heard.look(&view.engine, &mut diff);
+        });
+        if !diff.contacts.heard.is_empty() && self.write(diff, shutdown).await? == Written::Lost {
+            self.held = Held::default();
+        }
+        Ok(())
     }
 
     /// Looks at everything once, in slices, and writes what has changed, in parts if it is much.

@@ -8,6 +8,7 @@
 //! look that is done in one slice is a snapshot. Nothing here is needed by the leader, and nothing that goes wrong here
 //! reaches it: what could not be written is written later, or all of it anew.
 
+mod heard;
 mod keeper;
 mod shadow;
 #[cfg(all(test, feature = "sqlite"))]

@@ -13,6 +13,7 @@ use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::Plan;
 use windlass_core::time::Time;
 
+use super::heard::Heard;
 use crate::tables::{Diff, LeaseRow, RunRow, StepRow, StepRows, WorkerRow};
 
 /// Steps that are looked at between two looks at the clock: some ten microseconds.
@@ -22,6 +23,7 @@ const STRIDE: usize = 4_096;
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
     leader: Option<LeaderReport>,
+    pub(super) heard: Heard,
     workers: HashMap<WorkerId, Stamped<WorkerRow>>,
     leases: HashMap<Fence, Stamped<LeaseSeen>>,
     runs: BTreeMap<RunId, RunSeen>,
@@ -89,12 +91,14 @@ impl Shadow {
         cursor: &mut Cursor,
         until: Instant,
     ) -> Progress {
+        diff.term = engine.term();
         if !cursor.begun {
             cursor.begun = true;
             self.look += 1;
             self.look_at_leader(engine, diff);
             self.look_at_workers(engine, diff);
             self.look_at_leases(engine, diff);
+            self.heard.look(engine, diff);
             self.look_for_sealed(engine, diff);
         }
         while let Some(run) = engine.runs_from(cursor.run).next() {
@@ -151,7 +155,8 @@ impl Shadow {
             };
             let before = self.leases.insert(report.fence, Stamped { it, look });
             if before.is_none_or(|before| before.it != it) {
-                diff.leases.put.push(lease_row(&report));
+                let expires = engine.expires(&report, self.heard.contacts());
+                diff.leases.put.push(lease_row(&report, expires));
             }
         }
         diff.leases.gone.extend(unseen(&mut self.leases, look));
@@ -252,7 +257,7 @@ fn worker_row(report: &WorkerReport<'_>) -> WorkerRow {
     WorkerRow { id, name, incarnation, status, labels, slots, leases, since }
 }
 
-fn lease_row(report: &LeaseReport<'_>) -> LeaseRow {
+fn lease_row(report: &LeaseReport<'_>, expires: Option<Time>) -> LeaseRow {
     LeaseRow {
         fence: report.fence,
         run: report.run,
@@ -261,6 +266,7 @@ fn lease_row(report: &LeaseReport<'_>) -> LeaseRow {
         delivery: report.delivery,
         worker: report.worker,
         granted_at: report.granted_at,
+        expires,
         started_at: report.started_at,
         stop: report.stop,
         locks: report.locks.iter().map(|lock| (**lock).into()).collect(),

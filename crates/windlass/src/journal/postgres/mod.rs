@@ -22,4 +22,5 @@ mod store;
 mod terms;
 mod writer;
 
+pub(crate) use store::TABLES as JOURNAL_TABLES;
 pub use store::{PostgresJournal, PostgresOptions};

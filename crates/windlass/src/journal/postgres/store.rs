@@ -17,7 +17,7 @@ use crate::store::postgres::partition::Partitions;
 use crate::store::postgres::schema::Tables;
 use crate::store::{Promise, StoreError};
 
-const TABLES: Tables =
+pub(crate) const TABLES: Tables =
     Tables { store: "journal", migrations: &[include_str!("migrations/0001_journal.sql")] };
 
 /// How long a term lasts unless it is renewed.

@@ -4,3 +4,4 @@ mod archive;
 mod journal;
 mod logs;
 mod server;
+mod tables;

@@ -1,0 +1,240 @@
+//! The tables of a node that leads, as `psql` shows them.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use windlass::archive::{Archive as _, Claim, PostgresArchive};
+use windlass::conformance::block_on;
+use windlass::controller::{Handle, Node, NodeConfig, StandBy, TableKeeper};
+use windlass::core::engine::{Config, Request, Submit};
+use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
+use windlass::core::plan::{LockUse, PlanBuilder, StepSpec};
+use windlass::core::requirement::Labels;
+use windlass::core::session::{Exchange, Home, InFlight, LeaseRef, Phase, Register};
+use windlass::core::time::{Span, Time};
+use windlass::journal::{Campaign, Candidate, Journal, PostgresJournal, PostgresOptions};
+use windlass::shutdown::ShutdownSender;
+use windlass::store::StoreError;
+use windlass::tables::{Diff, Mark, PostgresTables, Tables as _, WorkerRow, Written};
+
+use super::server::server;
+use crate::run::arrange::until;
+
+/// A schema, as somebody with a shell sees it.
+struct Shell {
+    address: String,
+    schema: String,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let (address, schema) = server().fresh();
+        Self { address, schema }
+    }
+
+    fn ask(&self, query: &str) -> String {
+        server().psql(&format!("SET search_path = {};\n{query}", self.schema))
+    }
+
+    fn until(&self, query: &str, promised: &str) {
+        until(&format!("`{query}` gives {promised}"), || self.ask(query) == promised);
+    }
+
+    async fn journal(&self) -> PostgresJournal {
+        let options = PostgresOptions::default();
+        PostgresJournal::open(&self.address, options).await.expect("it opens")
+    }
+
+    async fn tables(&self) -> PostgresTables {
+        PostgresTables::open(&self.address).await.expect("they open")
+    }
+}
+
+/// A node that leads and keeps tables, until this is dropped.
+struct Led {
+    handle: Handle,
+    _end: (ShutdownSender, ShutdownSender),
+    _keeper: JoinHandle<Result<(), StoreError>>,
+}
+
+impl Led {
+    async fn start(shell: &Shell, ttl: Span) -> Self {
+        let journal: Arc<dyn Journal> = Arc::new(shell.journal().await);
+        let config = NodeConfig {
+            candidate: Candidate { node: "ann".to_owned(), address: None },
+            engine: Config::default(),
+            ttl,
+            own: None,
+            stand_by: StandBy::Wait,
+        };
+        let opened = Node::open(Arc::clone(&journal), config).await;
+        let (node, handle) = opened.expect("it works in a test");
+        let keeper = TableKeeper::new(&handle, journal, Arc::new(shell.tables().await));
+        let (end_node, shutdown) = ShutdownSender::new();
+        tokio::spawn(async move { node.run(shutdown).await.expect("it works in a test") });
+        let (end_keeper, shutdown) = ShutdownSender::new();
+        let keeper = tokio::spawn(keeper.run(shutdown));
+        Self { handle, _end: (end_node, end_keeper), _keeper: keeper }
+    }
+}
+
+/// A worker as the leader hears it: alive as long as it exchanges.
+struct Hand {
+    handle: Handle,
+    seq: u64,
+    term: Term,
+    held: Vec<LeaseRef>,
+}
+
+impl Hand {
+    async fn join(led: &Led) -> Self {
+        let register = Register {
+            worker: WorkerId(7),
+            name: "node\0seven".into(),
+            incarnation: Incarnation(1),
+            labels: Labels::new(["docker"]),
+            slots: 1,
+            home: Home::Apart,
+            spooled: Vec::new(),
+        };
+        led.handle.ask(Request::Register(register)).await.expect("it works in a test");
+        Self { handle: led.handle.clone(), seq: 0, term: Term(1), held: Vec::new() }
+    }
+
+    /// A round trip, in which a lease that it holds is renewed.
+    async fn exchange(&mut self) {
+        self.seq += 1;
+        let started = |lease: &LeaseRef| InFlight { lease: *lease, phase: Phase::Started };
+        let exchange = Exchange {
+            worker: WorkerId(7),
+            incarnation: Incarnation(1),
+            seq: Seq(self.seq),
+            seen: Seq(self.seq - 1),
+            term: self.term,
+            finished: Vec::new(),
+            in_flight: self.held.iter().map(started).collect(),
+            want: 1 - u32::try_from(self.held.len()).expect("one slot"),
+        };
+        let reply = self.handle.exchange(exchange).await.expect("it works in a test");
+        self.term = reply.term;
+        let body = reply.body.expect("it is known");
+        self.held.extend(body.grants.iter().map(|grant| grant.lease));
+    }
+}
+
+/// A lease is seen while it is renewed, seen to pass its end when its worker is heard no more, and gone then: `expires` is
+/// when the leader gave it up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expiry_is_seen_with_psql() {
+    let shell = Shell::new();
+    let led = Led::start(&shell, Span::secs(3)).await;
+    let mut hand = Hand::join(&led).await;
+    let mut plan = PlanBuilder::new("ship");
+    let locked = StepSpec { locks: vec![LockUse::fifo("dock")], ..StepSpec::default() };
+    plan.step("load", locked.clone());
+    plan.step("sail", locked);
+    let submit = Submit::new(RunId(5), Arc::new(plan.build().expect("it is one")));
+    led.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
+    hand.exchange().await;
+    assert_eq!(hand.held.len(), 1, "it has the lease");
+    hand.exchange().await;
+
+    let fence = hand.held[0].fence.0;
+    let lease = "SELECT run, step, fence, attempt, delivery, acquired < clock_timestamp(),
+        expires > acquired, locks FROM windlass_leases";
+    shell.until(lease, &format!("5|0|{fence}|1|1|t|t|[\"dock\"]"));
+    shell.until("SELECT step, status FROM windlass_steps ORDER BY 1", "0|running\n1|ready");
+    shell.until("SELECT lock, step FROM windlass_lock_holders", "dock|load");
+    shell.until("SELECT step FROM windlass_running", "load");
+    shell.until("SELECT step FROM windlass_waiting", "sail");
+    let worker = "SELECT name, status, heard <= clock_timestamp(), labels FROM windlass_workers";
+    shell.until(worker, "node\u{fffd}seven|online|t|[\"docker\"]");
+    let first = shell.ask("SELECT expires FROM windlass_leases");
+    until("its renewals are seen", || {
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(hand.exchange()));
+        shell.ask(&format!("SELECT expires > '{first}' FROM windlass_leases")) == "t"
+    });
+
+    // It is killed: nobody hears it any more.
+    drop(hand);
+    shell.until("SELECT expires <= clock_timestamp() FROM windlass_leases", "t");
+    let expired = shell.ask("SELECT expires FROM windlass_leases");
+    shell.until("SELECT count(*) FROM windlass_leases", "0");
+    shell.until("SELECT status FROM windlass_workers", "lost");
+    shell.until("SELECT status FROM windlass_steps WHERE step = 0", "ready");
+    let lost = shell.ask("SELECT at FROM windlass_events WHERE type = 'worker_lost'");
+    let late = shell.ask(&format!(
+        "SELECT '{lost}'::timestamptz - '{expired}'::timestamptz BETWEEN '-1 ms' AND '1 s'"
+    ));
+    assert_eq!(late, "t", "shown as {expired}, and given up at {lost}");
+}
+
+/// What is open, what was sealed and what a client's key stands for: one list each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_are_shown_with_what_became_of_their_run() {
+    let shell = Shell::new();
+    let led = Led::start(&shell, Span::secs(15)).await;
+    let archive = PostgresArchive::open(&shell.address).await.unwrap();
+    for (key, run) in [("deploy-7", 5), ("never", 6), ("a\0b", 5)] {
+        let at = Time::from_millis(1_790_000_000_000);
+        let claim = Claim { key: key.to_owned(), body: [7; 32], run: RunId(run), at };
+        archive.claim(claim).await.unwrap();
+    }
+    let mut plan = PlanBuilder::new("ship");
+    plan.step("load", StepSpec::default());
+    let submit = Submit::new(RunId(5), Arc::new(plan.build().expect("it is one")));
+    led.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
+    let keys = "SELECT key, status, run, claimed AT TIME ZONE 'UTC'
+                FROM windlass_idempotency ORDER BY 1";
+    let at = "2026-09-21 14:13:20";
+    let promised = format!("a\\000b|running|5|{at}\ndeploy-7|running|5|{at}\nnever|unknown||{at}");
+    shell.until(keys, &promised);
+    shell.until("SELECT run, pipeline, status, steps FROM windlass_runs", "5|ship|running|1");
+    shell.until("SELECT count(*) > 0 FROM windlass_events WHERE event->>'type' = type", "t");
+    shell.until("SELECT position > 0, ttl FROM windlass_as_of", "t|00:00:15");
+}
+
+/// A difference with one worker, which is named as its writer is.
+fn diff(writer: u64, write: u64, term: u64) -> Arc<Diff> {
+    let mark = |write| Mark { writer, write };
+    let mut diff = Diff::new(write.checked_sub(1).map(mark), mark(write));
+    diff.term = Term(term);
+    diff.workers.put.push(WorkerRow {
+        id: WorkerId(writer),
+        name: format!("node-{writer}").into(),
+        incarnation: Incarnation(1),
+        status: windlass::core::engine::WorkerStatus::Online,
+        labels: Labels::default(),
+        slots: 1,
+        leases: 0,
+        since: Time::from_millis(1_790_000_000_000),
+    });
+    Arc::new(diff)
+}
+
+/// However late what a deposed leader has written arrives, and whether it goes on or begins anew: it changes nothing.
+#[test]
+fn a_deposed_leader_writes_nothing() {
+    let shell = Shell::new();
+    let (journal, tables) = (block_on(shell.journal()), block_on(shell.tables()));
+    let take = |node: &str| {
+        let candidate = Candidate { node: node.to_owned(), address: None };
+        let won = block_on(journal.campaign(candidate)).unwrap();
+        assert!(matches!(won, Campaign::Won(_)), "{won:?}");
+    };
+    let write = |diff| block_on(tables.write(diff)).unwrap();
+    let shown = || shell.ask("SELECT name FROM windlass_workers");
+    take("ann");
+    assert_eq!(write(diff(1, 0, 1)), Written::Whole);
+    assert_eq!(write(diff(1, 0, 1)), Written::Whole, "a repeat");
+    shell.ask("UPDATE windlass_leader SET until = clock_timestamp()");
+    take("bob");
+    assert_eq!(write(diff(1, 1, 1)), Written::Lost, "it goes on");
+    assert_eq!(shown(), "node-1");
+    assert_eq!(write(diff(2, 0, 2)), Written::Whole);
+    assert_eq!(shown(), "node-2");
+    assert_eq!(write(diff(1, 1, 1)), Written::Lost, "it goes on");
+    assert_eq!(write(diff(3, 0, 1)), Written::Lost, "it begins anew");
+    assert_eq!(shown(), "node-2");
+    assert_eq!(write(diff(2, 1, 2)), Written::Whole);
+}
