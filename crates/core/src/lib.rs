@@ -11,6 +11,7 @@ pub mod config;
 pub mod engine;
 pub mod expand;
 pub mod expr;
+pub mod failure;
 pub mod id;
 pub mod leader;
 pub mod outcome;

@@ -14,9 +14,10 @@ pub mod conformance;
 pub mod controller;
 pub mod journal;
 pub mod link;
-#[cfg(feature = "sqlite")]
 pub mod local;
 pub mod logs;
+#[cfg(unix)]
+pub mod sdk;
 pub mod shutdown;
 pub mod store;
 pub mod tables;
@@ -24,4 +25,12 @@ pub mod tables;
 pub mod tls;
 pub mod worker;
 
+#[cfg(unix)]
+pub use sdk::{
+    Cell, Cells, Command, Context, Ended, Error, Input, Matrix, Options, Out, Param, Parameter,
+    Pipeline, Report, Result, Retries, Single, Step, Takes, Target,
+};
 pub use windlass_core as core;
+#[cfg(unix)]
+pub use windlass_macros::step;
+pub use worker::guard::main_if_asked as init;

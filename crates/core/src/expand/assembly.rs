@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::render::Known;
 use super::work::{Action, Work};
 use crate::expr::{Piece, Template};
-use crate::spec::{self, Pipeline, Settings, Spanned, Step, Text, Variable};
+use crate::spec::{self, CallTarget, Pipeline, Settings, Spanned, Step, Text, Variable};
 
 /// The work of a step, with everything in place that reads only params.
 pub(super) fn work(known: &mut Known<'_>, pipeline: &Pipeline, step: &Step) -> Work {
@@ -44,7 +44,16 @@ pub(super) fn steps_read(step: &Step, work: &Work) -> BTreeSet<String> {
     let by_work = work.templates().flat_map(Template::paths).map(|read| read.path);
     let asked = step.condition.iter().flat_map(|asked| &asked.reads).map(|read| read.path.clone());
     let of_steps = by_work.chain(asked).filter(|path| path[0] == "steps");
-    of_steps.filter_map(|path| path.get(1).cloned()).collect()
+    let called = match &step.action {
+        // What it takes of them is its own business: it gets all that they hand on.
+        spec::Action::Call(_) => step.needs.as_slice(),
+        spec::Action::Script { .. }
+        | spec::Action::Exec { .. }
+        | spec::Action::Noop
+        | spec::Action::Unavailable(_) => &[],
+    };
+    let needs = called.iter().map(|need| need.step.value.clone());
+    of_steps.filter_map(|path| path.get(1).cloned()).chain(needs).collect()
 }
 
 fn action(
@@ -65,11 +74,18 @@ fn action(
             (Action::Script { text: text.clone(), shell }, vars)
         }
         spec::Action::Exec { argv, .. } => (Action::Exec { argv: argv.clone() }, Vec::new()),
+        spec::Action::Call(call) => (called(known, call), Vec::new()),
         spec::Action::Noop => (Action::Noop, Vec::new()),
         spec::Action::Unavailable(key) => {
             (Action::Unavailable { key: (*key).to_owned() }, Vec::new())
         }
     }
+}
+
+fn called(known: &mut Known<'_>, call: &spec::Call) -> Action {
+    let CallTarget { name, signature } = call.target.value.clone();
+    let value = |value: &Variable| Some((value.name.value.clone(), known.fold(&value.value)?));
+    Action::Call { name, signature, with: call.with.iter().filter_map(value).collect() }
 }
 
 /// Variables of the pipeline, the defaults and the step; the later ones win, in the place of the first.

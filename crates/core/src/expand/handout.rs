@@ -57,7 +57,7 @@ impl Handout<'_> {
     }
 
     /// The same for every attempt, hand-out, resumption and rerun of the step.
-    fn idempotency_key(&self) -> String {
+    pub fn idempotency_key(&self) -> String {
         let named = format!("{}/{}", self.grant.root, self.grant.name);
         blake3::hash(named.as_bytes()).to_hex()[..32].to_owned()
     }

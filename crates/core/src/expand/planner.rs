@@ -178,7 +178,9 @@ impl Draft<'_> {
             cells: self.cell_range(),
             unavailable: match step.action {
                 Action::Unavailable(key) => Some(key),
-                Action::Script { .. } | Action::Exec { .. } | Action::Noop => None,
+                Action::Script { .. } | Action::Exec { .. } | Action::Call(_) | Action::Noop => {
+                    None
+                }
             },
         }
     }

@@ -156,11 +156,16 @@ fn add_dependents(pipeline: &Pipeline, name: &str, wanted: &mut BTreeSet<String>
 fn reads(step: &Step) -> BTreeSet<String> {
     let script = match &step.action {
         Action::Script { reads, .. } => reads.as_slice(),
-        Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => &[],
+        Action::Call(_) | Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => &[],
     };
+    let called = match &step.action {
+        Action::Call(call) => call.with.as_slice(),
+        Action::Script { .. } | Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => &[],
+    };
+    let with = called.iter().flat_map(|value| &value.value.reads);
     let env = step.settings.env.iter().flat_map(|variable| &variable.value.reads);
     let asked = step.condition.iter().flat_map(|asked| &asked.reads);
-    let reads = script.iter().chain(env).chain(asked);
+    let reads = script.iter().chain(with).chain(env).chain(asked);
     reads
         .filter(|read| read.path.first().is_some_and(|root| root == "steps"))
         .filter_map(|read| read.path.get(1).cloned())

@@ -10,7 +10,8 @@ use crate::problem::{Code, Problem};
 use crate::requirement::{Atom, Clause, Requirement};
 use crate::shown::{NAME_MAX, is_plain};
 use crate::spec::{
-    Nodes, Setting, Settings, Shape, Step, Text, duration, limit, retry_on, scalar_number, wait,
+    Action, Nodes, Setting, Settings, Shape, Step, Text, duration, limit, retry_on, scalar_number,
+    wait,
 };
 use crate::time::Span;
 
@@ -72,7 +73,10 @@ fn placement(known: &mut Known<'_>, step: &Step, defaults: &Settings) -> Placeme
         let written = written.into_iter().flatten();
         written.filter_map(|clause| known.setting(Some(clause), shape, read)).collect()
     };
-    let demands = Requirement(clauses(requires, "requires"));
+    let mut demands = Requirement(clauses(requires, "requires"));
+    if let Action::Call(call) = &step.action {
+        demands.0.push(Clause(vec![Atom::has(&call.target.value.label())]));
+    }
     let requirement =
         clauses(prefers, "prefers").into_iter().fold(demands, Requirement::preferring);
     let none = Nodes::default();

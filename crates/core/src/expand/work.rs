@@ -61,6 +61,17 @@ pub enum Action {
     },
     /// Nothing.
     Noop,
+    /// A step that is compiled into the worker's program.
+    Call {
+        /// Its name.
+        name: String,
+        /// What tells its types apart from those of others of its name, if only these will do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+        /// Values that it gets, by name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        with: Vec<(String, Template)>,
+    },
     /// Something that the version that made the plan could not execute.
     Unavailable {
         /// The key that said so.
@@ -95,7 +106,14 @@ impl Work {
 
     /// Every template in it.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
-        let named = self.vars.iter().chain(&self.env).map(|(_, template)| template);
+        let with = match &self.action {
+            Action::Call { with, .. } => with.as_slice(),
+            Action::Script { .. }
+            | Action::Exec { .. }
+            | Action::Noop
+            | Action::Unavailable { .. } => &[],
+        };
+        let named = self.vars.iter().chain(&self.env).chain(with).map(|(_, template)| template);
         named.chain(&self.dir)
     }
 }

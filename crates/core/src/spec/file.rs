@@ -1,5 +1,6 @@
 //! Reads a file through all stages.
 
+use super::callable::Calls;
 use super::check;
 use super::keys::PIPELINE;
 use super::pipeline::Pipeline;
@@ -25,13 +26,28 @@ impl Default for Options {
     }
 }
 
-/// The pipeline in the file, unless a problem is an error; and every problem, in the order of the file.
+/// The pipeline in the file, unless a problem is an error; and every problem, in the order of the file. It calls nothing
+/// but what is built in.
 pub fn read(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Problem>) {
+    read_knowing(source, options, &Calls::NONE)
+}
+
+/// The same, of a file that may call steps that are compiled in. What they are only decides on problems: whoever makes the
+/// plan makes the same one, whether it has them or not.
+pub fn read_knowing(
+    source: &Source,
+    options: Options,
+    calls: &Calls,
+) -> (Option<Pipeline>, Vec<Problem>) {
     if source.text().len() > SOURCE_MAX {
         let title = format!("the file is longer than {SOURCE_MAX} bytes");
         return (None, vec![Problem::new(Code::TooLarge, 0..0, title)]);
     }
     let (pipeline, mut problems) = look_through(source, options);
+    if let Some(pipeline) = &pipeline {
+        check::calls(source, pipeline, (calls, options.not_available), &mut problems);
+        Problem::sort(&mut problems);
+    }
     keep_what_helps(&mut problems, source, options);
     let sound = problems.iter().all(|problem| problem.severity == Severity::Note);
     (pipeline.filter(|_| sound), problems)

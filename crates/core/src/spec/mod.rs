@@ -7,6 +7,7 @@
 //! None of the stages stops at the first problem. `keys` is the one list of what may be written; `shape` and the JSON
 //! Schema both come from it.
 
+mod callable;
 mod check;
 mod file;
 mod keys;
@@ -17,13 +18,15 @@ mod shape;
 pub(crate) mod tree;
 mod units;
 
-pub use file::{Options, read};
+pub use callable::{Callable, Calls, Catalogue, NeedForm, NeedOfCall};
+pub use file::{Options, read, read_knowing};
 pub(crate) use keys::Shape;
 pub use keys::schema;
 pub use names::{is_name, nearest};
 pub use pipeline::{
-    Action, Asked, Axis, CellPart, Late, LockRef, Matrix, MatrixForm, NeedRef, Nodes, Param,
-    ParamKind, Pipeline, ReadPath, Retry, Setting, Settings, Spanned, Step, Text, Variable,
+    Action, Asked, Axis, Call, CallTarget, CellPart, Late, LockRef, Matrix, MatrixForm, NeedRef,
+    Nodes, Param, ParamKind, Pipeline, ReadPath, Retry, Setting, Settings, Spanned, Step, Text,
+    Variable,
 };
 pub(crate) use read::{expression_problem, retry_on, wait};
 pub(crate) use shape::{expected, scalar_number};

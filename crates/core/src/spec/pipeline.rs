@@ -1,7 +1,9 @@
 //! What the user wrote, read: every part with its place in the file.
 
+use std::fmt;
 use std::ops::Range;
 
+use super::names::is_name;
 use crate::expr::{Condition, Expression, Template};
 use crate::plan::{LockOrder, OnLostContact, Pin, RetryOn};
 use crate::requirement::Clause;
@@ -188,10 +190,57 @@ pub enum Action {
         /// The command as it was written.
         written: Spanned<String>,
     },
+    /// A step that is compiled into the program of a worker. Boxed: hardly any step of a large file is one.
+    Call(Box<Call>),
     /// Goes the full way and does nothing.
     Noop,
     /// What this version cannot execute: the key that says so.
     Unavailable(&'static str),
+}
+
+/// A step that is compiled in, as it was called.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Which: `build`, or `build@5f1c9a30` for the one with these types and no other.
+    pub target: Spanned<CallTarget>,
+    /// Values that it gets, by name.
+    pub with: Vec<Variable>,
+}
+
+/// Which step is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallTarget {
+    /// Its name.
+    pub name: String,
+    /// What tells its types apart from those of others of its name, if only these will do.
+    pub signature: Option<String>,
+}
+
+impl CallTarget {
+    /// Reads `build` or `build@5f1c9a30`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, signature) = match text.split_once('@') {
+            Some((name, signature)) => (name, Some(signature)),
+            None => (text, None),
+        };
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let sound = is_name(name) && signature.is_none_or(digits);
+        sound.then(|| Self { name: name.to_owned(), signature: signature.map(str::to_owned) })
+    }
+
+    /// The label of the workers that can run it.
+    pub fn label(&self) -> String {
+        format!("call={self}")
+    }
+}
+
+impl fmt::Display for CallTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.signature {
+            Some(signature) => write!(f, "{}@{signature}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 /// A need as it was written.

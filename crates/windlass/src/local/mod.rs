@@ -10,6 +10,7 @@
 
 mod clock;
 mod cluster;
+#[cfg(feature = "sqlite")]
 mod peek;
 mod records;
 #[cfg(all(unix, feature = "http"))]
@@ -20,6 +21,7 @@ mod tee;
 
 pub use clock::system_now;
 pub use cluster::{cluster_id, is_of_cluster};
+#[cfg(feature = "sqlite")]
 pub use peek::peek;
 pub use records::Records;
 #[cfg(all(unix, feature = "http"))]

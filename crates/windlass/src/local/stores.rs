@@ -1,14 +1,24 @@
 //! The stores of a node.
 
+#[cfg(feature = "sqlite")]
 use std::path::Path;
 use std::sync::Arc;
 
 use super::clock::system_now;
-use crate::archive::{Archive, MemoryArchive, SqliteArchive};
-use crate::journal::{Journal, MemoryJournal, SqliteJournal};
-use crate::logs::{FileLogs, LogStore, MemoryLogs};
+#[cfg(feature = "sqlite")]
+use crate::archive::SqliteArchive;
+use crate::archive::{Archive, MemoryArchive};
+#[cfg(feature = "sqlite")]
+use crate::journal::SqliteJournal;
+use crate::journal::{Journal, MemoryJournal};
+#[cfg(feature = "sqlite")]
+use crate::logs::FileLogs;
+use crate::logs::{LogStore, MemoryLogs};
+#[cfg(feature = "sqlite")]
 use crate::store::StoreError;
-use crate::tables::{SqliteTables, Tables};
+#[cfg(feature = "sqlite")]
+use crate::tables::SqliteTables;
+use crate::tables::Tables;
 
 /// Journal, archive, logs, and tables for people.
 #[derive(Clone, Debug)]
@@ -26,6 +36,7 @@ pub struct Stores {
 }
 
 impl Stores {
+    #[cfg(feature = "sqlite")]
     /// Opens the stores in a folder, and makes what is not there.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let journal = SqliteJournal::open(folder, system_now)?;
@@ -37,6 +48,7 @@ impl Stores {
         Ok(Self { journal: Arc::new(journal), archive, logs, tables: Some(tables), warnings })
     }
 
+    #[cfg(feature = "sqlite")]
     /// Opens the stores in a folder for reading, while another process may write.
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
         let journal = SqliteJournal::read(folder)?;
@@ -58,6 +70,7 @@ impl Stores {
     }
 }
 
+#[cfg(feature = "sqlite")]
 /// A store is nobody's source. That it cannot be said to git is no reason not to work.
 fn keep_out_of_git(folder: &Path) {
     let file = folder.join(".gitignore");

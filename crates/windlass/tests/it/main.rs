@@ -27,6 +27,8 @@ mod postgres;
 mod python;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod sdk;
 mod station;
 #[cfg(feature = "sqlite")]
 mod tables;

@@ -1,8 +1,10 @@
 //! Whether the parts of a pipeline fit together: needs, and the names that expressions read.
 
+mod calls;
 mod needs;
 mod paths;
 mod pipeline;
 mod reach;
 
+pub(super) use calls::calls;
 pub(super) use pipeline::pipeline;

@@ -33,8 +33,12 @@ fn step(paths: &mut Paths<'_>, step: &Step) {
     if let Some(asked) = &step.condition {
         paths.check(Place::If, &asked.reads);
     }
-    if let Action::Script { reads, .. } = &step.action {
-        paths.check(Place::Work, reads);
+    match &step.action {
+        Action::Script { reads, .. } => paths.check(Place::Work, reads),
+        Action::Call(call) => {
+            texts(paths, Place::Work, call.with.iter().map(|value| &value.value));
+        }
+        Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => {}
     }
     if let Some(matrix) = &step.matrix {
         let listed = matrix.axes.iter().flat_map(|axis| &axis.values);

@@ -14,9 +14,15 @@ const ABOUT: Key = key("about", Shape::Text, "One line on what it does, shown in
     .foreign(&["name", "description", "desc", "title", "label"]);
 const RUN: Key = key("run", Shape::Script, "The command")
     .foreign(&["script", "commands", "command", "cmd", "cmds", "exec", "sh", "bash", "steps"]);
-const CALL: Key =
-    key("call", Shape::Text, "A step by name that is built in or compiled in: `noop`")
-        .foreign(&["uses", "use", "plugin"]);
+const CALL: Key = key(
+    "call",
+    Shape::Text,
+    "A step by name that is compiled into a worker's program, or built in: `noop`",
+)
+.foreign(&["uses", "use", "plugin"]);
+const WITH: Key =
+    key("with", Shape::Map(&Shape::Text), "Values that the step that is called gets, by name")
+        .foreign(&["args", "arguments"]);
 const NEEDS: Key = key(
     "needs",
     Shape::Many(&Shape::Grows(&Shape::Name, &NEED)),
@@ -132,6 +138,7 @@ const STEP_KEYS: &[Key] = &[
     ABOUT,
     RUN,
     CALL,
+    WITH,
     NEEDS,
     MATRIX_KEY,
     IF,

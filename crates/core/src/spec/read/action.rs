@@ -1,10 +1,10 @@
 //! What a step executes: exactly one of `run`, `call` and what is not available yet.
 
 use super::reader::{Reader, spanned};
-use crate::problem::{Code, Fix, Problem};
+use crate::problem::{Code, Problem};
 use crate::shell;
 use crate::spec::keys::STEP;
-use crate::spec::pipeline::{Action, Spanned};
+use crate::spec::pipeline::{Action, Call, CallTarget, Spanned};
 use crate::spec::tree::{Entry, Node, Value};
 
 /// Keys of which a step has one.
@@ -27,9 +27,15 @@ impl Reader<'_> {
                 problem.also(first.key.span.clone(), "the first").help("make two steps of it"),
             );
         }
+        let with = node.entries().iter().find(|e| e.key.text == "with");
+        if let Some(with) = with.filter(|_| node.get("call").is_none()) {
+            let title = "`with` hands values to a step that is called, and this one calls none";
+            let problem = Problem::new(Code::MissingKey, with.key.span.clone(), title);
+            self.problems.push(problem.help("a command gets values as variables: `env:`"));
+        }
         match present.first().map(|e| (&*e.key.text, &e.value)) {
             Some(("run", value)) => self.run(value, shell),
-            Some(("call", value)) => self.call(value),
+            Some(("call", value)) => self.call(value, node.get("with")),
             Some(("http", _)) => Action::Unavailable("http"),
             Some(_) => Action::Unavailable("loop"),
             None => {
@@ -86,23 +92,16 @@ impl Reader<'_> {
         self.problems.push(Problem::new(Code::Splice, span, title).help(help));
     }
 
-    fn call(&mut self, node: &Node<'_>) -> Action {
-        match node.as_text() {
-            Some("noop") | None => {}
-            Some(other) => {
-                let title = format!("there is no built-in step `{other}`");
-                let problem = Problem::new(Code::UnknownCall, node.span.clone(), title);
-                let fix = other
-                    .eq_ignore_ascii_case("noop")
-                    .then(|| Fix::replace(self.source, &node.span, "noop"));
-                self.problems.push(
-                    problem
-                        .help("this version has `noop`; a command is written `run:`")
-                        .fix(fix.flatten()),
-                );
-            }
-        }
-        Action::Noop
+    fn call(&mut self, node: &Node<'_>, with: Option<&Node<'_>>) -> Action {
+        let Some(text) = node.as_text().filter(|text| *text != "noop") else { return Action::Noop };
+        let Some(target) = CallTarget::parse(text) else {
+            let title = format!("there is no built-in step `{text}`");
+            let problem = Problem::new(Code::UnknownCall, node.span.clone(), title);
+            self.problems.push(problem.help("a command is written `run:`"));
+            return Action::Noop;
+        };
+        let target = Spanned { value: target, span: node.span.clone() };
+        Action::Call(Box::new(Call { target, with: self.values(with) }))
     }
 }
 

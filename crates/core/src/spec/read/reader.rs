@@ -88,8 +88,17 @@ impl<'a> Reader<'a> {
         names
     }
 
+    pub(super) fn values(&mut self, node: Option<&Node<'_>>) -> Vec<Variable> {
+        let mut values = Vec::new();
+        for entry in node.map(Node::entries).unwrap_or_default() {
+            if let Some(value) = self.text(&entry.value) {
+                values.push(Variable { name: key_name(&entry.key), value });
+            }
+        }
+        values
+    }
+
     pub(super) fn env(&mut self, node: Option<&Node<'_>>) -> Vec<Variable> {
-        let mut variables = Vec::new();
         for entry in node.map(Node::entries).unwrap_or_default() {
             if entry.key.text.starts_with("WINDLASS_") {
                 let title = format!("`{}` is set by windlass", entry.key.text);
@@ -97,11 +106,8 @@ impl<'a> Reader<'a> {
                 self.problems
                     .push(problem.help("choose a name that does not begin with `WINDLASS_`"));
             }
-            if let Some(value) = self.text(&entry.value) {
-                variables.push(Variable { name: key_name(&entry.key), value });
-            }
         }
-        variables
+        self.values(node)
     }
 
     /// The value, or the problem told in its place.

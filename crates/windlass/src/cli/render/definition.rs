@@ -49,6 +49,10 @@ fn written(known: &Known, pipeline: &Pipeline, step: &Step) -> Tree {
         Action::Script { written, .. } | Action::Exec { written, .. } => {
             map.put("run", Tree::text(&*written.value));
         }
+        Action::Call(call) => {
+            map.put("call", Tree::text(call.target.value.to_string()));
+            map.filled("with", env(known, [&call.with, &[], &[]]));
+        }
         Action::Noop => map.put("call", Tree::text("noop")),
         Action::Unavailable(key) => map.put(key, Tree::Map(Vec::new())),
     }

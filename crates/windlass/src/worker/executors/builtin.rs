@@ -12,9 +12,9 @@ use windlass_core::trace::TraceParent;
 
 use super::prepare::{Identity, Prepared};
 use super::process::Process;
-use super::record::Record;
+use super::record::{Record, log_id};
 use crate::link::Will;
-use crate::logs::{LogId, LogStore};
+use crate::logs::LogStore;
 use crate::worker::executor::{self, Attempt, Executor, Orders, Over};
 use crate::worker::guard::Guard;
 use crate::worker::masks::Masks;
@@ -131,9 +131,4 @@ impl Executor for Builtin {
             self.guard.settle(verdicts.iter().map(|(fence, _)| *fence));
         }
     }
-}
-
-fn log_id(grant: &Grant) -> LogId {
-    let lease = grant.lease;
-    LogId { run: lease.run, step: lease.step, attempt: lease.attempt, delivery: grant.delivery }
 }

@@ -6,6 +6,7 @@
 //! ```
 
 mod builtin;
+mod calls;
 mod files;
 mod output;
 mod prepare;
@@ -13,4 +14,8 @@ mod process;
 mod record;
 
 pub use builtin::{Builtin, Place, Traces};
+pub use calls::{
+    Call, CallExecutor, Callee, Callees, Calling, Captured, GuardedCommand, Guards, Halt, Lines,
+    Retry, Returned,
+};
 pub use files::{clear, summary};

@@ -39,6 +39,9 @@ impl Prepared {
             Action::Exec { argv } => argv.clone(),
             Action::Script { text, shell } => interpreter::command(shell.as_deref(), text)?,
             Action::Noop => Vec::new(),
+            Action::Call { name, .. } => {
+                return Err(format!("no step `{name}` is compiled into this worker"));
+            }
             Action::Unavailable { key } => {
                 return Err(format!("`{key}` is not available in this version of windlass"));
             }
@@ -79,7 +82,7 @@ fn traceparent(grant: &Grant, traces: Traces) -> Option<(String, String)> {
     Some(("TRACEPARENT".to_owned(), span.to_string()))
 }
 
-fn secrets(work: &Work, place: &Place) -> Result<Vec<(String, String)>, String> {
+pub(super) fn secrets(work: &Work, place: &Place) -> Result<Vec<(String, String)>, String> {
     let find = |name: &String| {
         let mut known = place.environment.iter().filter(|(known, _)| known == name);
         let found = known.next().cloned();

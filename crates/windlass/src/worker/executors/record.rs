@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use windlass_core::session::Grant;
 
 use crate::logs::{LogId, LogStore, NOTES_MAX};
 use crate::worker::masks::{MaskedStream, Masks};
@@ -114,4 +115,10 @@ impl Record {
         }
         self.written += length;
     }
+}
+
+/// The log of a hand-out.
+pub(super) fn log_id(grant: &Grant) -> LogId {
+    let lease = grant.lease;
+    LogId { run: lease.run, step: lease.step, attempt: lease.attempt, delivery: grant.delivery }
 }

@@ -45,6 +45,9 @@ fn command(action: &Action) -> Result<String, String> {
         }
         Action::Exec { argv } => Ok(interpreter::as_line(argv)),
         Action::Noop => Ok("true".to_owned()),
+        Action::Call { name, .. } => {
+            Err(format!("`{name}` is compiled into workers of windlass, and no command"))
+        }
         Action::Unavailable { key } => {
             Err(format!("`{key}` is not available in this version of windlass"))
         }

@@ -16,7 +16,7 @@ use windlass_core::expand::{Expanded, Inputs, Selection, expand};
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::problem::{Code, Problem, Severity, Source};
-use windlass_core::spec;
+use windlass_core::spec::{self, Calls, Options};
 use windlass_core::time::Span;
 
 use crate::archive::{Claim, Claimed};
@@ -151,7 +151,7 @@ fn plan(body: &[u8]) -> Result<Planned, Refused> {
     let source = Source::from_bytes(file, submission.text.as_bytes())
         .map_err(|rejected| unsound(&rejected.source, &[*rejected.problem]))?;
     let (pipeline, problems) =
-        spec::read(&source, spec::Options { not_available: Severity::Error });
+        spec::read_knowing(&source, Options { not_available: Severity::Error }, &Calls::Any);
     let pipeline = pipeline.ok_or_else(|| unsound(&source, &problems))?;
     let pipeline = submission.selection.to_selection().of(pipeline);
     let pipeline = pipeline.map_err(|error| Refused::bad(error.to_string()))?;

@@ -1,0 +1,148 @@
+//! Calls of steps that are compiled in: whether they are there, and get what they take.
+
+use crate::problem::{Code, Fix, Problem, Severity, Source};
+use crate::spec::callable::{Callable, Calls, Catalogue, NeedForm, NeedOfCall};
+use crate::spec::names::nearest;
+use crate::spec::pipeline::{Action, Call, Pipeline, Step};
+
+/// Tells every call that cannot be. That a step is not here is as bad as a key that cannot be executed.
+pub(in crate::spec) fn calls(
+    source: &Source,
+    pipeline: &Pipeline,
+    (calls, absent): (&Calls, Severity),
+    problems: &mut Vec<Problem>,
+) {
+    let Calls::Known(known) = calls else { return };
+    for step in &pipeline.steps {
+        let Action::Call(call) = &step.action else { continue };
+        match known.0.get(&call.target.value.name) {
+            Some(callable) => {
+                let check = Check { pipeline, known, step, call, callable };
+                check.all(problems);
+            }
+            None => problems.push(unknown(source, known, call).severity(absent)),
+        }
+    }
+}
+
+fn unknown(source: &Source, known: &Catalogue, call: &Call) -> Problem {
+    let (name, span) = (&call.target.value.name, &call.target.span);
+    let problem = Problem::new(
+        Code::UnknownCall,
+        span.clone(),
+        format!("there is no built-in step `{name}`"),
+    );
+    let names = || known.0.keys().map(String::as_str).chain(["noop"]);
+    let near = nearest(name, names());
+    let fix = near.and_then(|near| Fix::replace(source, span, near));
+    if known.0.is_empty() {
+        let fix = fix.filter(|_| name.eq_ignore_ascii_case("noop"));
+        return problem.help("this version has `noop`; a command is written `run:`").fix(fix);
+    }
+    match near {
+        Some(near) => problem.label(format!("did you mean `{near}`?")).fix(fix),
+        None => problem.help(format!(
+            "this program has {}; a command is written `run:`",
+            names().collect::<Vec<_>>().join(", ")
+        )),
+    }
+}
+
+/// One call of a step that is here.
+struct Check<'a> {
+    pipeline: &'a Pipeline,
+    known: &'a Catalogue,
+    step: &'a Step,
+    call: &'a Call,
+    callable: &'a Callable,
+}
+
+impl Check<'_> {
+    fn all(&self, problems: &mut Vec<Problem>) {
+        problems.extend(self.signature());
+        problems.extend(self.callable.needs.iter().filter_map(|need| self.need(need)));
+        problems.extend(self.values());
+    }
+
+    fn signature(&self) -> Option<Problem> {
+        let target = &self.call.target;
+        let wanted = target.value.signature.as_deref()?;
+        let here = &self.callable.signature;
+        (wanted != here).then(|| {
+            let name = &target.value.name;
+            let title =
+                format!("`{name}@{wanted}` is wanted, and this program has `{name}@{here}`");
+            Problem::new(Code::UnknownCall, target.span.clone(), title)
+                .help("its types have changed: use the program that the file was made with")
+        })
+    }
+
+    fn need(&self, need: &NeedOfCall) -> Option<Problem> {
+        let name = &need.step;
+        if self.call.with.iter().any(|value| value.name.value == *name) {
+            return None;
+        }
+        let at =
+            |code: Code, title: String| Problem::new(code, self.call.target.span.clone(), title);
+        let (step, called) = (&self.step.name.value, &self.call.target.value.name);
+        let Some(written) = self.step.needs.iter().find(|it| it.step.value == *name) else {
+            let title =
+                format!("`{called}` takes the result of `{name}`, which `{step}` does not need");
+            let help = format!(
+                "add `{name}` to its `needs:`, or hand it over: `with: {{ {name}: \"${{{{ steps.OTHER.outputs }}}}\" }}`"
+            );
+            return Some(at(Code::NotANeed, title).help(help));
+        };
+        let giver = self.pipeline.step(name)?;
+        let title = self.unfit(need, giver)?;
+        Some(at(Code::WrongType, title).also(written.step.span.clone(), "this need"))
+    }
+
+    /// Why a step cannot give what is taken of it.
+    fn unfit(&self, need: &NeedOfCall, giver: &Step) -> Option<String> {
+        let (called, name) = (&self.call.target.value.name, &need.step);
+        match (need.form, giver.matrix.is_some()) {
+            (NeedForm::One, true) => {
+                return Some(format!("`{called}` takes one result of `{name}`, which is a matrix"));
+            }
+            (NeedForm::Cells, false) => {
+                return Some(format!("`{called}` takes the cells of `{name}`, which is no matrix"));
+            }
+            (NeedForm::One, false) | (NeedForm::Cells, true) => {}
+        }
+        if let Action::Call(call) = &giver.action {
+            let result = &self.known.0.get(&call.target.value.name)?.output;
+            let fits = *result == need.takes;
+            return (!fits).then(|| {
+                format!("`{called}` takes {} of `{name}`, which gives {result}", need.takes)
+            });
+        }
+        let declares = |wanted: &&String| giver.outputs.iter().any(|name| name.value == **wanted);
+        let missing = need.names.iter().find(|wanted| !declares(wanted))?;
+        Some(format!(
+            "`{called}` takes the output `{missing}` of `{name}`, which does not declare it"
+        ))
+    }
+
+    /// Values that it does not know, and those that it misses.
+    fn values(&self) -> impl Iterator<Item = Problem> {
+        let called = &self.call.target.value.name;
+        let takes = |name: &str| {
+            let need = self.callable.needs.iter().any(|need| need.step == *name);
+            need || self.callable.with.iter().any(|(known, _)| known == name)
+        };
+        let strange = self.call.with.iter().filter(move |value| !takes(&value.name.value));
+        let strange = strange.map(move |value| {
+            let title = format!("`{called}` takes no value `{}`", value.name.value);
+            Problem::new(Code::UnknownKey, value.name.span.clone(), title)
+        });
+        let given = |name: &str| self.call.with.iter().any(|value| value.name.value == *name);
+        let missing = self.callable.with.iter().filter(move |(name, may)| !may && !given(name));
+        let missing = missing.map(move |(name, _)| {
+            let title = format!("`{called}` takes a value `{name}`");
+            let help = format!("hand it over: `with: {{ {name}: … }}`");
+            Problem::new(Code::MissingKey, self.call.target.span.clone(), title).help(help)
+        });
+        strange.chain(missing)
+    }
+}

@@ -1,0 +1,126 @@
+//! Calls of steps that are compiled in: what is checked, and that the plan does not depend on who has them.
+
+use std::collections::BTreeMap;
+
+use windlass_core::expand::{Action, Expanded, Inputs, Work, expand};
+use windlass_core::id::StepIx;
+use windlass_core::problem::{Severity, Source};
+use windlass_core::spec::{
+    Callable, Calls, Catalogue, NeedForm, NeedOfCall, Options, read_knowing,
+};
+
+fn need(step: &str, form: NeedForm, takes: &str, names: &[&str]) -> NeedOfCall {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    NeedOfCall { step: step.to_owned(), form, takes: takes.to_owned(), names }
+}
+
+/// A program with `build`, which gives an image, and `test`, which takes it and a level.
+fn known() -> Calls {
+    let build = Callable {
+        signature: "aa11".to_owned(),
+        output: "Image { tag: string }".to_owned(),
+        ..Callable::default()
+    };
+    let test = Callable {
+        signature: "bb22".to_owned(),
+        needs: vec![need("build", NeedForm::One, "Image { tag: string }", &["tag"])],
+        with: vec![("level".to_owned(), false), ("note".to_owned(), true)],
+        output: "u8".to_owned(),
+    };
+    let steps = [("build", build), ("test", test)];
+    let steps = steps.into_iter().map(|(name, step)| (name.to_owned(), step)).collect();
+    Calls::Known(Catalogue(steps))
+}
+
+fn told(text: &str) -> Vec<String> {
+    let source = Source::new("windlass.yml", text);
+    let options = Options { not_available: Severity::Error };
+    let (_, problems) = read_knowing(&source, options, &known());
+    problems.iter().map(|problem| format!("{} {}", problem.code, problem.title)).collect()
+}
+
+fn planned(text: &str, calls: &Calls) -> Expanded {
+    let source = Source::new("windlass.yml", text);
+    let (pipeline, problems) =
+        read_knowing(&source, Options { not_available: Severity::Error }, calls);
+    let pipeline = pipeline.unwrap_or_else(|| panic!("{problems:?}"));
+    expand(&pipeline, Inputs { name: "ship", params: &BTreeMap::new() }).expect("it expands")
+}
+
+const SOUND: &str = r#"
+steps:
+  build: { call: build@aa11 }
+  test: { call: test, needs: build, with: { level: "3", note: "${{ steps.build.outputs.tag }}" } }
+"#;
+
+#[test]
+fn a_call_gets_its_needs_and_asks_for_a_worker_that_has_it() {
+    let expanded = planned(SOUND, &known());
+    let test = expanded.plan.find("test").unwrap();
+    let spec = expanded.plan.spec(test).unwrap();
+    assert_eq!(spec.placement.requirement.to_string(), "call=test");
+    assert_eq!(spec.reads, [StepIx(0)]);
+    let build = expanded.plan.find("build").unwrap();
+    let requirement = &expanded.plan.spec(build).unwrap().placement.requirement;
+    assert_eq!(requirement.to_string(), "call=build@aa11");
+    let work = Work::parse(&expanded.plan.work(build)).unwrap();
+    let called = Action::Call {
+        name: "build".to_owned(),
+        signature: Some("aa11".to_owned()),
+        with: Vec::new(),
+    };
+    assert_eq!(work.action, called);
+}
+
+#[test]
+fn who_has_the_steps_makes_the_same_plan_as_who_has_not() {
+    let (has, has_not) = (planned(SOUND, &known()), planned(SOUND, &Calls::Any));
+    assert_eq!(has.plan.fingerprint(), has_not.plan.fingerprint());
+    let other = planned(&SOUND.replace("aa11", "aa12"), &Calls::Any);
+    assert_ne!(other.plan.fingerprint(), has.plan.fingerprint());
+}
+
+#[test]
+fn a_call_that_cannot_be_is_told() {
+    assert_eq!(told(SOUND), [""; 0]);
+    assert_eq!(told("steps: { a: { call: buidl } }"), ["E054 there is no built-in step `buidl`"]);
+    assert_eq!(
+        told("steps: { a: { call: build@ffff } }"),
+        ["E054 `build@ffff` is wanted, and this program has `build@aa11`"]
+    );
+    assert_eq!(
+        told("steps: { a: { call: test, with: { level: 1, depth: 2 } } }"),
+        [
+            "E085 `test` takes the result of `build`, which `a` does not need",
+            "E041 `test` takes no value `depth`",
+        ]
+    );
+    assert_eq!(
+        told("steps: { build: { call: build }, a: { call: test, needs: build } }"),
+        ["E044 `test` takes a value `level`"]
+    );
+    assert_eq!(
+        told("steps: { a: { run: make, with: { level: 1 } } }"),
+        ["E044 `with` hands values to a step that is called, and this one calls none"]
+    );
+}
+
+#[test]
+fn what_a_need_gives_has_to_be_what_is_taken() {
+    let with = "needs: build, with: { level: 1 }";
+    let of =
+        |build: &str| told(&format!("steps: {{ build: {build}, a: {{ call: test, {with} }} }}"));
+    assert_eq!(of("{ run: make, outputs: [tag, size] }"), [""; 0]);
+    assert_eq!(
+        of("{ run: make }"),
+        ["E042 `test` takes the output `tag` of `build`, which does not declare it"]
+    );
+    assert_eq!(
+        of("{ call: build, matrix: [a, b] }"),
+        ["E042 `test` takes one result of `build`, which is a matrix"]
+    );
+    let other = "steps: { fetch: { call: build }, build: { call: test, needs: fetch, \
+        with: { level: 1, build: '${{ steps.fetch.outputs }}' } }, \
+        a: { call: test, needs: build, with: { level: 1 } } }";
+    assert_eq!(told(other), ["E042 `test` takes Image { tag: string } of `build`, which gives u8"]);
+}

@@ -1,0 +1,106 @@
+//! A function and its options, written as a step.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{ItemFn, Result, ReturnType};
+
+use crate::function::{Function, Taken, hidden};
+use crate::options::Options;
+
+/// The step that a function with these options is.
+pub(crate) fn step(options: TokenStream, function: TokenStream) -> Result<TokenStream> {
+    let options: Options = syn::parse2(options)?;
+    let function = Function::read(syn::parse2::<ItemFn>(function)?)?;
+    let root = options.root.as_ref().map_or_else(|| quote!(::windlass), |root| quote!(#root));
+    let sdk = quote!(#root::sdk);
+    let name = options.type_name.clone().unwrap_or_else(|| function.type_name());
+    let types = types(&function, &name);
+    let implementation = implementation(&function, &options, &sdk)?;
+    let form = if options.has("matrix") { quote!(Matrix) } else { quote!(Single) };
+    Ok(quote! {
+        #types
+
+        impl #sdk::Step for #name {
+            #implementation
+        }
+
+        impl #sdk::#form for #name {}
+    })
+}
+
+/// The type, its function, and the function that names it.
+fn types(function: &Function, name: &syn::Ident) -> TokenStream {
+    let Function { item, docs, others, .. } = function;
+    let ItemFn { vis, sig, block, .. } = item;
+    let (named, inputs, output) = (&sig.ident, &sig.inputs, &sig.output);
+    let own = format!("The step `{named}`.");
+    let docs = if docs.is_empty() { quote!(#[doc = #own]) } else { quote!(#(#docs)*) };
+    quote! {
+        #docs
+        #[derive(Clone, Copy, Debug, Default)]
+        #vis struct #name;
+
+        impl #name {
+            /// What the step does, to be called by tests.
+            #(#others)*
+            #vis async fn call(#inputs) #output #block
+        }
+
+        #[doc = #own]
+        #vis const fn #named() -> #name {
+            #name
+        }
+    }
+}
+
+/// What makes a step of the type.
+fn implementation(
+    function: &Function,
+    options: &Options,
+    sdk: &TokenStream,
+) -> Result<TokenStream> {
+    let sig = &function.item.sig;
+    let own_name = sig.ident.to_string();
+    let name = match &options.name {
+        Some(name) => name.value(),
+        None => own_name.trim_start_matches("r#").to_owned(),
+    };
+    let output = match &sig.output {
+        ReturnType::Default => quote!(()),
+        ReturnType::Type(_, ty) => quote_spanned!(ty.span()=> <#ty as #sdk::Returns>::Output),
+    };
+    let about =
+        function.about().filter(|_| !options.has("about")).map(|about| quote!(.about(#about)));
+    let calls = options.calls(sdk)?;
+    let (takes, context) = (hidden("takes"), hidden("context"));
+    let declared = function.parameters.iter().filter_map(|taken| match taken {
+        Taken::Context => None,
+        Taken::Given { name, ty } => {
+            Some(quote_spanned!(ty.span()=> <#ty as #sdk::Parameter>::takes(#name, #takes);))
+        }
+    });
+    let given = function.parameters.iter().map(|taken| match taken {
+        Taken::Context => quote!(#context),
+        Taken::Given { name, ty } => {
+            quote_spanned!(ty.span()=> <#ty as #sdk::Parameter>::given(#name, #context)?)
+        }
+    });
+    Ok(quote! {
+        const NAME: &'static str = #name;
+        type Output = #output;
+
+        fn options(&self) -> #sdk::Options {
+            #sdk::Options::new()#about #calls
+        }
+
+        fn takes(#takes: &mut #sdk::Takes) {
+            let _ = &#takes;
+            #(#declared)*
+        }
+
+        async fn run(&self, #context: &#sdk::Context) -> #sdk::Result<Self::Output> {
+            #sdk::Returns::returned(Self::call(#(#given),*).await)
+        }
+    })
+}

@@ -1,0 +1,86 @@
+//! Commands of a step.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::{Error, Result};
+use crate::worker::executors::{Call, Captured, GuardedCommand};
+
+/// A command that a step runs, made by [`Context::command`](super::Context::command).
+///
+/// It has the environment of the worker, what the options of the step add to it, and the variables that every step has. It
+/// runs in the root of the pipeline, reads nothing, and is told to end when its step is. Commands of one step run one after
+/// the other.
+///
+/// ```no_run
+/// # async fn build(ctx: &windlass::Context) -> windlass::Result<()> {
+/// ctx.command("cargo").args(["build", "--release"]).run().await?;
+/// let version = ctx.command("git").args(["describe", "--tags"]).text().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it runs when it is told to"]
+pub struct Command {
+    command: GuardedCommand,
+}
+
+impl Command {
+    pub(super) fn new(call: &Arc<Call>, program: OsString) -> Self {
+        Self { command: GuardedCommand::new(call, program) }
+    }
+
+    /// With one more argument.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument.as_ref().to_owned());
+        self
+    }
+
+    /// With more arguments.
+    pub fn args<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>) -> Self {
+        arguments.into_iter().fold(self, Self::arg)
+    }
+
+    /// With a variable.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name.as_ref().to_owned(), value.as_ref().to_owned());
+        self
+    }
+
+    /// In a folder, from the root of the pipeline.
+    pub fn dir(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.dir(folder.as_ref().to_owned());
+        self
+    }
+
+    /// Runs it; that it failed is an error.
+    pub async fn run(self) -> Result<()> {
+        self.ended(false).await.map(drop)
+    }
+
+    /// Runs it and returns what it printed, errors included, without the line break at the end. That it failed is an error.
+    pub async fn text(self) -> Result<String> {
+        let captured = self.ended(true).await?;
+        let text = String::from_utf8_lossy(&captured.output);
+        Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+    }
+
+    /// Runs it and returns its exit code and what it printed, whether it failed or not.
+    pub async fn output(self) -> Result<Captured> {
+        let name = self.command.name();
+        let ran = self.command.run(true).await;
+        ran.map_err(|error| Error::from(error).context(format!("`{name}` could not be run")))
+    }
+
+    async fn ended(self, keeps: bool) -> Result<Captured> {
+        let name = self.command.name();
+        let ran = self.command.run(keeps).await;
+        let ran =
+            ran.map_err(|error| Error::from(error).context(format!("`{name}` could not be run")))?;
+        match ran.code {
+            0 => Ok(ran),
+            code => Err(Error::msg(format!("`{name}` ended with exit code {code}"))),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a step can ask for while it runs.
+
+use std::ffi::OsStr;
+use std::fmt::{self, Display};
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use windlass_core::outcome::StepStatus;
+
+use super::command::Command;
+use super::error::{Error, Result};
+use super::parameters::{Cell, Ended};
+use super::step::Step;
+use super::value::{decode, from_text};
+use crate::worker::executors::Call;
+
+/// One attempt, as its function sees it. Cheap to clone, and may be handed to whatever the function starts.
+#[derive(Clone)]
+pub struct Context {
+    call: Arc<Call>,
+}
+
+impl Context {
+    pub(super) const fn new(call: Arc<Call>) -> Self {
+        Self { call }
+    }
+
+    /// The id of the run.
+    pub fn run(&self) -> String {
+        self.call.grant.lease.run.to_string()
+    }
+
+    /// The name of the step, with its cell: `test[linux]`.
+    pub fn step(&self) -> &str {
+        &self.call.grant.name
+    }
+
+    /// Which attempt this is, from 1.
+    pub fn attempt(&self) -> u16 {
+        self.call.grant.lease.attempt
+    }
+
+    /// The name of the worker that it runs on.
+    pub fn worker(&self) -> &str {
+        &self.call.place.worker
+    }
+
+    /// The root of the pipeline on this machine: where commands run.
+    pub fn root(&self) -> &Path {
+        &self.call.place.root
+    }
+
+    /// The number of its lease. It only grows: whoever keeps the highest that he has seen can refuse an attempt that was
+    /// thought dead.
+    pub fn fence(&self) -> u64 {
+        self.call.grant.lease.fence.0
+    }
+
+    /// The same for every attempt, hand-out, resumption and rerun of the step: what makes an effect on others happen once,
+    /// where they take such a key.
+    pub fn idempotency_key(&self) -> String {
+        self.call.handout().idempotency_key()
+    }
+
+    /// Writes a line to the log of the step.
+    ///
+    /// It never waits: of what is said faster than it can be kept, more than 4 MiB ahead, the rest is left out.
+    pub fn log(&self, line: impl Display) {
+        self.call.lines.say(format!("{line}\n").as_bytes());
+    }
+
+    /// The log of the step as something to write to, for instance for a subscriber of `tracing`.
+    pub fn writer(&self) -> LogWriter {
+        LogWriter { call: Arc::clone(&self.call) }
+    }
+
+    /// A secret that the step has named in its options. It is covered in the log and in errors.
+    pub fn secret(&self, name: &str) -> Result<&str> {
+        let found = self.call.secrets.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).ok_or_else(|| {
+            Error::msg(format!("the step does not name the secret {name}: add it to `secrets`"))
+        })
+    }
+
+    /// Whether the step is to end: its run was cancelled, or its time is over.
+    pub fn is_cancelled(&self) -> bool {
+        self.call.halt.is_told()
+    }
+
+    /// Waits until the step is to end. It then has its `kill_grace` to return, and is dropped at its next `.await`
+    /// after that.
+    pub async fn cancelled(&self) {
+        self.call.halt.wait().await;
+    }
+
+    /// Does something unless the step is to end before it is done: then it is dropped, and this is an error.
+    pub async fn unless_cancelled<T>(&self, doing: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            done = doing => Ok(done),
+            () = self.cancelled() => Err(Error::msg("it was told to end")),
+        }
+    }
+
+    /// A command, run under the guard: what it prints is in the log of the step, and nothing of it outlives the step.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        Command::new(&self.call, program.as_ref().to_owned())
+    }
+
+    /// Runs a function that computes or blocks, on a thread of its own. A step that is told to end waits for it.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        function: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        match self.call.blocking(function).await {
+            Ok(returned) => returned,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// The result of a step that is needed, as [`Out`](super::Out) gives it.
+    pub fn result<S: Step>(&self) -> Result<S::Output> {
+        let name = S::NAME;
+        if let Some(given) = self.call.value(name) {
+            let given = given.map_err(Error::msg)?;
+            return decode(&given).map_err(|error| unfit(name, &error));
+        }
+        let need = self.call.need(name);
+        let status = status_of(need).ok_or_else(|| {
+            Error::msg(format!(
+                "the result of `{name}` is taken, and `{name}` is no part of the run"
+            ))
+        })?;
+        if !has_result(status) {
+            let what = format!("`{name}` has no result: it was {status}");
+            return Err(Error::msg(what).context(format!(
+                "a step that can do without takes `Option<Out<..>>` of `{name}`"
+            )));
+        }
+        decode(&need["outputs"]).map_err(|error| unfit(name, &error))
+    }
+
+    /// How a step that is needed ended, as [`Ended`] gives it.
+    pub fn ended<S: Step>(&self) -> Result<Ended<S>> {
+        let need = self.call.need(S::NAME);
+        let status = status_of(need).unwrap_or(StepStatus::Skipped);
+        let output = if has_result(status) { Some(self.result::<S>()?) } else { None };
+        Ok(Ended::new(status, output))
+    }
+
+    /// The cells of a step that is needed, as [`Cells`](super::Cells) gives them.
+    pub fn cells<S: Step>(&self) -> Result<Vec<Cell<S::Output>>> {
+        let cells = self.call.need(S::NAME)["outputs"].as_array();
+        let cells = cells.ok_or_else(|| {
+            Error::msg(format!("the cells of `{0}` are taken, and `{0}` has none here", S::NAME))
+        })?;
+        let cell = |cell: &Value| {
+            let name = cell["cell"].as_str().unwrap_or_default();
+            let status = status_of(cell).unwrap_or(StepStatus::Skipped);
+            let output = has_result(status).then(|| decode(&cell["outputs"])).transpose();
+            Ok(Cell::new(name, status, output.map_err(|error| unfit(name, &error))?))
+        };
+        cells.iter().map(cell).collect()
+    }
+
+    /// The target of its cell, as [`Target`](super::Target) gives it.
+    pub fn target<T: DeserializeOwned>(&self) -> Result<T> {
+        let cell = self.call.cell();
+        let value = match cell.as_slice() {
+            [] => return Err(Error::msg("it has no target: the step has no matrix")),
+            [(axis, value)] if axis == "target" => Value::String(value.clone()),
+            several => {
+                let fields = several.iter();
+                let fields = fields.map(|(axis, value)| (axis.clone(), Value::from(value.clone())));
+                Value::Object(fields.collect::<Map<String, Value>>())
+            }
+        };
+        from_text(&value).map_err(|error| Error::msg(format!("the target {value}: {error}")))
+    }
+
+    /// A value that was handed over, as [`Input`](super::Input) gives it.
+    pub fn value<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let missing = || Error::msg(format!("no value `{name}` was handed over with `with:`"));
+        self.optional_value(name)?.ok_or_else(missing)
+    }
+
+    /// A value that may have been handed over.
+    pub fn optional_value<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let Some(given) = self.call.value(name) else { return Ok(None) };
+        let value = given.map_err(Error::msg)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let read = from_text(&value);
+        read.map(Some).map_err(|error| Error::msg(format!("the value `{name}`: {error}")))
+    }
+}
+
+/// An attempt that was taken from an earlier run has a result like any other.
+const fn has_result(status: StepStatus) -> bool {
+    matches!(status, StepStatus::Succeeded | StepStatus::Cached)
+}
+
+fn status_of(need: &Value) -> Option<StepStatus> {
+    StepStatus::deserialize(need.get("status")?).ok()
+}
+
+fn unfit(step: &str, error: &str) -> Error {
+    Error::msg(format!("the result of `{step}` is of another type than is taken here: {error}"))
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("step", &self.step()).finish_non_exhaustive()
+    }
+}
+
+/// The log of a step as something to write to.
+#[derive(Clone)]
+pub struct LogWriter {
+    call: Arc<Call>,
+}
+
+impl io::Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call.lines.say(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for LogWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogWriter").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,63 @@
+//! Steps in Rust: functions with typed results, in the same graphs as steps of a file.
+//!
+//! ```
+//! use windlass::{Context, Out, Pipeline, Result, step};
+//!
+//! /// Counts the words
+//! #[step]
+//! async fn count(ctx: &Context) -> Result<u32> {
+//!     ctx.log("counting");
+//!     Ok(3)
+//! }
+//!
+//! #[step(retry = 2)]
+//! async fn double(count: Out<Count>) -> Result<u32> {
+//!     Ok(*count * 2)
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<()> {
+//! let report = Pipeline::new("sums").add(count).add(double).run().await?;
+//! assert_eq!(report.get(double)?, 6);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `#[step]` makes a type of each function, here `Count` and `Double`: parameters that name such a type *are* the needs of
+//! a step. A [`Pipeline`] writes itself out as a pipeline file whose steps are `call: NAME`, and is read like any other:
+//! one set of checks, one plan, one engine. A worker whose program has a step runs it.
+//!
+//! ```text
+//!  #[step] ──► Step ──► Pipeline ──text──► core::spec ──► plan ──► engine ──grant──► CallExecutor ──► Step::run(Context)
+//! ```
+
+mod callee;
+mod command;
+mod context;
+mod error;
+mod options;
+mod param;
+mod parameter;
+mod parameters;
+mod pipeline;
+mod report;
+mod run;
+mod shape;
+mod step;
+mod takes;
+mod value;
+mod written;
+
+pub use command::Command;
+pub use context::{Context, LogWriter};
+pub use error::{Error, Result};
+pub use options::{Options, Retries};
+pub use param::Param;
+pub use parameter::Parameter;
+pub use parameters::{Cell, Cells, Ended, Input, Out, Target};
+pub use pipeline::Pipeline;
+pub use report::{Report, StepError};
+pub use run::{RunError, Runner};
+pub use shape::Shape;
+pub use step::{IntoStep, IsFunction, IsStep, Matrix, Returns, Single, Step};
+pub use takes::Takes;

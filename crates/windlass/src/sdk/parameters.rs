@@ -1,0 +1,225 @@
+//! The parameters that steps can have.
+
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::DeserializeOwned;
+use windlass_core::outcome::StepStatus;
+
+use super::context::Context;
+use super::error::Result;
+use super::parameter::Parameter;
+use super::step::{Matrix, Single, Step};
+use super::takes::Takes;
+
+/// The result of a step that is needed, wherever it ran. It is used like the result itself.
+pub struct Out<S: Step>(S::Output);
+
+impl<S: Step> Out<S> {
+    /// A result of one's own, for tests of a function.
+    pub const fn new(output: S::Output) -> Self {
+        Self(output)
+    }
+
+    /// The result itself.
+    pub fn into_inner(self) -> S::Output {
+        self.0
+    }
+}
+
+impl<S: Step> Deref for Out<S> {
+    type Target = S::Output;
+
+    fn deref(&self) -> &S::Output {
+        &self.0
+    }
+}
+
+impl<S: Step<Output: fmt::Debug>> fmt::Debug for Out<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<S: Single> Parameter for Out<S> {
+    fn takes(_: &'static str, takes: &mut Takes) {
+        takes.step::<S>();
+    }
+
+    fn given(_: &'static str, context: &Context) -> Result<Self> {
+        context.result::<S>().map(Self)
+    }
+}
+
+/// The need is optional: it is waited for if it is part of the run, and never keeps the step from running.
+impl<S: Single> Parameter for Option<Out<S>> {
+    fn takes(_: &'static str, takes: &mut Takes) {
+        takes.optional::<S>();
+    }
+
+    fn given(_: &'static str, context: &Context) -> Result<Self> {
+        Ok(context.ended::<S>()?.output.map(Out))
+    }
+}
+
+/// How a step ended, for steps that run whether their needs succeeded or not.
+#[non_exhaustive]
+pub struct Ended<S: Step> {
+    /// How.
+    pub status: StepStatus,
+    /// Its result, if it succeeded.
+    pub output: Option<S::Output>,
+}
+
+impl<S: Step> Ended<S> {
+    pub(super) const fn new(status: StepStatus, output: Option<S::Output>) -> Self {
+        Self { status, output }
+    }
+}
+
+impl<S: Step<Output: fmt::Debug>> fmt::Debug for Ended<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Ended");
+        shown.field("status", &self.status).field("output", &self.output).finish()
+    }
+}
+
+impl<S: Single> Parameter for Ended<S> {
+    fn takes(_: &'static str, takes: &mut Takes) {
+        takes.step::<S>();
+    }
+
+    fn given(_: &'static str, context: &Context) -> Result<Self> {
+        context.ended::<S>()
+    }
+}
+
+/// The results of all cells of a step, in the order of its matrix.
+pub struct Cells<S: Step>(Vec<Cell<S::Output>>);
+
+/// One cell of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cell<T> {
+    /// Its name: `test[linux]`.
+    pub name: String,
+    /// How it ended.
+    pub status: StepStatus,
+    /// Its result, if it succeeded.
+    pub output: Option<T>,
+}
+
+impl<T> Cell<T> {
+    /// A cell of one's own, for tests of a function.
+    pub fn new(name: impl Into<String>, status: StepStatus, output: Option<T>) -> Self {
+        Self { name: name.into(), status, output }
+    }
+
+    /// What stands between the brackets of its name: its target.
+    pub fn target(&self) -> &str {
+        let inside = self.name.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']'));
+        inside.unwrap_or_default()
+    }
+}
+
+impl<S: Step> Cells<S> {
+    /// Cells of one's own, for tests of a function.
+    pub const fn new(cells: Vec<Cell<S::Output>>) -> Self {
+        Self(cells)
+    }
+
+    /// The results of the cells that have one.
+    pub fn outputs(&self) -> impl Iterator<Item = &S::Output> {
+        self.0.iter().filter_map(|cell| cell.output.as_ref())
+    }
+}
+
+impl<S: Step> Deref for Cells<S> {
+    type Target = [Cell<S::Output>];
+
+    fn deref(&self) -> &[Cell<S::Output>] {
+        &self.0
+    }
+}
+
+impl<S: Step<Output: fmt::Debug>> fmt::Debug for Cells<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.0).finish()
+    }
+}
+
+impl<S: Matrix> Parameter for Cells<S> {
+    fn takes(_: &'static str, takes: &mut Takes) {
+        takes.cells::<S>();
+    }
+
+    fn given(_: &'static str, context: &Context) -> Result<Self> {
+        context.cells::<S>().map(Self)
+    }
+}
+
+macro_rules! given {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name<T>(pub T);
+
+        impl<T> Deref for $name<T> {
+            type Target = T;
+
+            fn deref(&self) -> &T {
+                &self.0
+            }
+        }
+    };
+}
+
+given! {
+    /// The target that a cell of a matrix is for: the value of a plain list, or a struct with a field for each axis.
+    Target
+}
+
+given! {
+    /// A value that is handed over with `with:`; or, where nothing is, the param of the pipeline that has the name of the
+    /// parameter.
+    Input
+}
+
+impl<T: DeserializeOwned> Parameter for Target<T> {
+    fn takes(_: &'static str, takes: &mut Takes) {
+        takes.target::<T>();
+    }
+
+    fn given(_: &'static str, context: &Context) -> Result<Self> {
+        context.target().map(Self)
+    }
+}
+
+impl<T: DeserializeOwned> Parameter for Input<T> {
+    fn takes(name: &'static str, takes: &mut Takes) {
+        takes.value::<T>(name);
+    }
+
+    fn given(name: &'static str, context: &Context) -> Result<Self> {
+        context.value(name).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned> Parameter for Option<Input<T>> {
+    fn takes(name: &'static str, takes: &mut Takes) {
+        takes.optional_value::<T>(name);
+    }
+
+    fn given(name: &'static str, context: &Context) -> Result<Self> {
+        Ok(context.optional_value(name)?.map(Input))
+    }
+}
+
+/// The context itself, for functions that keep it.
+impl Parameter for Context {
+    fn takes(_: &'static str, _: &mut Takes) {}
+
+    fn given(_: &'static str, context: &Context) -> Result<Self> {
+        Ok(context.clone())
+    }
+}

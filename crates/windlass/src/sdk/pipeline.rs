@@ -1,0 +1,198 @@
+//! A pipeline in Rust.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use windlass_core::expand::{Expanded, Inputs, expand};
+use windlass_core::problem::{Problem, Severity, Source};
+use windlass_core::spec::{self, Calls, Catalogue};
+
+use super::callee::TypedCallee;
+use super::options::Options;
+use super::param::Param;
+use super::report::Report;
+use super::run::{RunError, Runner};
+use super::shape::Shape;
+use super::step::{IntoStep, Step};
+use super::takes::Takes;
+use super::written::written;
+use crate::worker::executors::{Callee, Callees};
+
+/// A graph of typed steps.
+///
+/// It is checked as a pipeline file is, with the same messages, when it is run: steps that are missing, circles, keys and
+/// values that cannot be.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Pipeline {
+    pub(super) name: String,
+    /// Keys of the file itself.
+    pub(super) top: Map<String, Value>,
+    pub(super) params: Map<String, Value>,
+    pub(super) locks: Map<String, Value>,
+    pub(super) env: Map<String, Value>,
+    pub(super) defaults: Option<Options>,
+    pub(super) steps: Vec<Added>,
+}
+
+/// A step of a pipeline, with its types hidden.
+#[derive(Clone, Debug)]
+pub(super) struct Added {
+    pub(super) name: &'static str,
+    pub(super) signature: String,
+    pub(super) options: Options,
+    pub(super) takes: Takes,
+    pub(super) output: Shape,
+    pub(super) callee: Arc<dyn Callee>,
+}
+
+impl Pipeline {
+    /// A pipeline without steps.
+    pub fn new(name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self {
+            top: Map::from_iter([("name".to_owned(), Value::String(name.clone()))]),
+            name,
+            params: Map::new(),
+            locks: Map::new(),
+            env: Map::new(),
+            defaults: None,
+            steps: Vec::new(),
+        }
+    }
+
+    /// With one more step.
+    #[expect(clippy::should_implement_trait, reason = "it is no sum, and reads as what it does")]
+    pub fn add<How>(self, step: impl IntoStep<How>) -> Self {
+        self.add_with(step, |options| options)
+    }
+
+    /// With one more step, whose options are changed for this pipeline.
+    ///
+    /// ```
+    /// use windlass::{Pipeline, Result, step};
+    ///
+    /// #[step(timeout = "5m")]
+    /// async fn soak() -> Result<()> {
+    ///     Ok(())
+    /// }
+    ///
+    /// let pipeline = Pipeline::new("nightly").add_with(soak, |options| options.timeout("8h"));
+    /// ```
+    pub fn add_with<How>(
+        mut self,
+        step: impl IntoStep<How>,
+        change: impl FnOnce(Options) -> Options,
+    ) -> Self {
+        self.steps.push(Added::new(step.into_step(), change));
+        self
+    }
+
+    /// With one line on what it is for.
+    pub fn about(self, text: impl Into<String>) -> Self {
+        self.set("about", text.into())
+    }
+
+    /// With the longest that a run may take.
+    pub fn timeout(self, limit: impl Into<String>) -> Self {
+        self.set("timeout", limit.into())
+    }
+
+    /// With a value that is given when a run begins.
+    pub fn param(mut self, name: impl Into<String>, param: Param) -> Self {
+        self.params.insert(name.into(), Value::Object(param.keys));
+        self
+    }
+
+    /// With a lock of several slots. One that is not listed has one.
+    pub fn lock(mut self, name: impl Into<String>, slots: u32) -> Self {
+        self.locks.insert(name.into(), slots.into());
+        self
+    }
+
+    /// With a variable of all commands.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), Value::String(value.into()));
+        self
+    }
+
+    /// With options of every step that does not have its own.
+    pub fn defaults(mut self, options: Options) -> Self {
+        self.defaults = Some(options);
+        self
+    }
+
+    fn set(mut self, key: &str, value: String) -> Self {
+        self.top.insert(key.to_owned(), Value::String(value));
+        self
+    }
+
+    /// The pipeline file that says the same.
+    pub fn to_text(&self) -> String {
+        written(self)
+    }
+
+    /// Checks it and makes its plan with these params.
+    pub fn plan(&self, params: &BTreeMap<String, String>) -> Result<Expanded, RunError> {
+        let source = self.source();
+        let options = spec::Options { not_available: Severity::Error };
+        let calls = Calls::Known(self.catalogue());
+        let (pipeline, problems) = spec::read_knowing(&source, options, &calls);
+        let unsound = |problems: Vec<Problem>| RunError::unsound(&source, &problems);
+        let pipeline = pipeline.ok_or_else(|| unsound(problems))?;
+        expand(&pipeline, Inputs { name: &self.name, params }).map_err(unsound)
+    }
+
+    /// Runs it here, in this process and in memory, and returns what became of it. That a step failed is no error: ask the
+    /// [`Report`].
+    ///
+    /// To have commands under a guard, the program's `main` has to begin with [`windlass::init`](crate::init).
+    pub async fn run(&self) -> Result<Report, RunError> {
+        self.runner().run().await
+    }
+
+    /// How a run here is to be done, to be changed before it begins.
+    pub fn runner(&self) -> Runner<'_> {
+        Runner::new(self)
+    }
+
+    /// As a source of text, whose lines messages show.
+    pub(crate) fn source(&self) -> Source {
+        Source::new(format!("the pipeline {}", self.name), self.to_text())
+    }
+
+    /// Its steps, as far as a file that calls them can be checked.
+    pub(crate) fn catalogue(&self) -> Catalogue {
+        let steps = self.steps.iter().map(|step| {
+            let callable = step.takes.callable(&step.output, step.signature.clone());
+            (step.name.to_owned(), callable)
+        });
+        Catalogue(steps.collect())
+    }
+
+    /// Its steps, to be called.
+    pub(crate) fn callees(&self) -> Callees {
+        let mut callees = Callees::default();
+        for step in &self.steps {
+            callees.add(step.name, Arc::clone(&step.callee));
+        }
+        callees
+    }
+}
+
+impl Added {
+    fn new<S: Step>(step: S, change: impl FnOnce(Options) -> Options) -> Self {
+        let options = change(step.options());
+        let mut takes = Takes::default();
+        S::takes(&mut takes);
+        let output = Shape::of::<S::Output>();
+        let signature = takes.signature(S::NAME, &output);
+        let callee = TypedCallee {
+            step: Arc::new(step),
+            signature: signature.clone(),
+            retries: options.retries,
+        };
+        Self { name: S::NAME, signature, options, takes, output, callee: Arc::new(callee) }
+    }
+}

@@ -1,0 +1,140 @@
+//! What became of a run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_core::failure::Failure;
+use windlass_core::id::StepIx;
+use windlass_core::outcome::{Output, RunStatus, StepStatus};
+use windlass_core::summary::Summary;
+
+use super::parameters::Cell;
+use super::step::{IntoStep, Matrix, Single};
+use super::value::decode;
+use crate::logs::{LogId, LogStore, READ_MAX};
+
+/// What became of a run, with typed results.
+#[derive(Clone, Debug)]
+pub struct Report {
+    summary: Summary,
+    logs: Arc<dyn LogStore>,
+}
+
+/// Why a step has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepError {
+    /// Which step.
+    pub step: String,
+    /// How it ended; nothing if it was no part of the run.
+    pub status: Option<StepStatus>,
+    /// What it failed with: the same on whatever machine it ran.
+    pub failure: Option<Box<Failure>>,
+    /// Why it was skipped or blocked, or what is wrong with its result.
+    pub reason: Option<String>,
+}
+
+impl Report {
+    pub(crate) const fn new(summary: Summary, logs: Arc<dyn LogStore>) -> Self {
+        Self { summary, logs }
+    }
+
+    /// How the run ended.
+    pub fn status(&self) -> RunStatus {
+        self.summary.status()
+    }
+
+    /// Whether every step did that had to.
+    pub fn succeeded(&self) -> bool {
+        self.status() == RunStatus::Succeeded
+    }
+
+    /// The result of a step, or why there is none.
+    pub fn get<How, S: Single>(
+        &self,
+        step: impl IntoStep<How, Step = S>,
+    ) -> Result<S::Output, StepError> {
+        drop(step);
+        self.result::<S::Output>(S::NAME)
+    }
+
+    /// The cells of a step, in the order of its matrix; none if it is no part of the run.
+    pub fn cells<How, S: Matrix>(
+        &self,
+        step: impl IntoStep<How, Step = S>,
+    ) -> Vec<Cell<S::Output>> {
+        drop(step);
+        let prefix = format!("{}[", S::NAME);
+        let cells = self.summary.steps().filter(|step| step.name().starts_with(&prefix));
+        cells
+            .map(|step| Cell::new(step.name(), step.status(), self.result(step.name()).ok()))
+            .collect()
+    }
+
+    /// How a step or a cell ended, by its name; nothing if it is no part of the run.
+    pub fn status_of(&self, name: &str) -> Option<StepStatus> {
+        Some(self.summary.step(self.find(name)?)?.status())
+    }
+
+    /// What a step or a cell said and its commands printed, in its last attempt; at most 1 MiB of it.
+    pub async fn log(&self, name: &str) -> String {
+        let Some(step) = self.find(name) else { return String::new() };
+        let Some(last) = self.summary.step(step).and_then(|step| step.last_try()) else {
+            return String::new();
+        };
+        let (run, attempt, delivery) = (self.summary.run(), last.attempt, last.delivery);
+        let log = LogId { run, step, attempt, delivery };
+        let part = self.logs.read(log, 0..READ_MAX as u64).await.unwrap_or_default();
+        String::from_utf8_lossy(&part.bytes).into_owned()
+    }
+
+    /// All that is known of the run: times, workers, attempts.
+    pub const fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    fn find(&self, name: &str) -> Option<StepIx> {
+        self.summary.plan().find(name)
+    }
+
+    fn result<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, StepError> {
+        let mut error =
+            StepError { step: name.to_owned(), status: None, failure: None, reason: None };
+        let Some(step) = self.find(name).and_then(|step| self.summary.step(step)) else {
+            return Err(error);
+        };
+        error.status = Some(step.status());
+        if !matches!(step.status(), StepStatus::Succeeded | StepStatus::Cached) {
+            error.failure = step.output().and_then(Failure::of_output).map(Box::new);
+            error.reason = step.reason();
+            return Err(error);
+        }
+        let outputs = match step.output() {
+            Some(Output::Inline(text)) => serde_json::from_str(text).unwrap_or_default(),
+            Some(Output::None | Output::Digest { .. }) | None => serde_json::Value::Null,
+        };
+        decode(&outputs).map_err(|why| StepError { reason: Some(why), ..error })
+    }
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.step;
+        match self.status {
+            None => return write!(f, "`{name}` is no part of the run"),
+            Some(StepStatus::Succeeded) => write!(f, "the result of `{name}` cannot be read")?,
+            Some(status) => write!(f, "`{name}` has no result: {status}")?,
+        }
+        let failure = self.failure.as_ref().map(ToString::to_string);
+        match failure.as_ref().or(self.reason.as_ref()) {
+            Some(why) => write!(f, ": {why}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for StepError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.failure.as_deref().map(|failure| failure as _)
+    }
+}

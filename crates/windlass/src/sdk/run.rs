@@ -1,0 +1,242 @@
+//! A run of a pipeline in this process.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_core::engine::{Answer, Event, Request, RunOptions, Submit, Unplaceable};
+use windlass_core::problem::{Problem, Source, Style, render};
+use windlass_core::requirement::Labels;
+use windlass_core::summary::Summary;
+use windlass_core::time::Time;
+
+use super::pipeline::Pipeline;
+use super::report::Report;
+use crate::chance::new_run;
+use crate::controller::{Followed, Handle, NotLeader, Published};
+use crate::journal::Position;
+use crate::local::{Crew, Station, StationError, Stores, system_now};
+use crate::store::StoreError;
+use crate::worker::executors::{CallExecutor, Callees, Guards, Place};
+use crate::worker::labels;
+
+/// Events that are read at once.
+const PAGE: usize = 16_384;
+
+/// What the worker of a program is called.
+const WORKER: &str = "here";
+
+/// Why a pipeline was not run to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It cannot be: every problem, as it would be told of a file.
+    #[error("{0}")]
+    Unsound(String),
+    /// The run was not taken.
+    #[error("{0}")]
+    Denied(String),
+    /// What runs it could not go on.
+    #[error(transparent)]
+    Station(#[from] StationError),
+    /// What was decided could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Who leads has ended.
+    #[error(transparent)]
+    NotLeader(#[from] NotLeader),
+}
+
+impl RunError {
+    pub(super) fn unsound(source: &Source, problems: &[Problem]) -> Self {
+        let pages = problems.iter().map(|problem| render(problem, source, Style::Plain));
+        Self::Unsound(pages.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// How a run in this process is done.
+///
+/// ```
+/// # use windlass::{Pipeline, Result, step};
+/// # #[step(matrix = ["a", "b"], requires = ["gpu"])]
+/// # async fn train() -> Result<()> { Ok(()) }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let pipeline = Pipeline::new("models").add(train);
+/// let report = pipeline.runner().slots(8).labels(["gpu", "a", "b"]).keep_going().run().await?;
+/// assert!(report.succeeded());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Runner<'a> {
+    pipeline: &'a Pipeline,
+    slots: Option<u32>,
+    labels: Vec<String>,
+    params: BTreeMap<String, String>,
+    root: Option<PathBuf>,
+    options: RunOptions,
+    stores: Option<Stores>,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(pipeline: &'a Pipeline) -> Self {
+        Self {
+            pipeline,
+            slots: None,
+            labels: Vec::new(),
+            params: BTreeMap::new(),
+            root: None,
+            options: RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() },
+            stores: None,
+        }
+    }
+
+    /// Steps at a time; as many as there are cores if not said.
+    pub const fn slots(mut self, slots: u32) -> Self {
+        self.slots = Some(slots);
+        self
+    }
+
+    /// More labels of this machine, beside what it is found to have.
+    pub fn labels<T: ToString>(mut self, labels: impl IntoIterator<Item = T>) -> Self {
+        self.labels.extend(labels.into_iter().map(|label| label.to_string()));
+        self
+    }
+
+    /// A value of a param.
+    pub fn param(mut self, name: impl Into<String>, value: impl Display) -> Self {
+        self.params.insert(name.into(), format!("{value}"));
+        self
+    }
+
+    /// Where commands run; in the current directory if not said.
+    pub fn root(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.root = Some(folder.into());
+        self
+    }
+
+    /// After a failure, runs what does not depend on it.
+    pub const fn keep_going(mut self) -> Self {
+        self.options.keep_going = true;
+        self
+    }
+
+    /// Fails a step that this machine cannot run, instead of skipping it.
+    pub const fn no_skip(mut self) -> Self {
+        self.options.unplaceable = Unplaceable::Fail;
+        self
+    }
+
+    /// Keeps the run in these stores; otherwise it is in memory only.
+    pub fn stores(mut self, stores: Stores) -> Self {
+        self.stores = Some(stores);
+        self
+    }
+
+    /// Runs it to its end.
+    pub async fn run(self) -> Result<Report, RunError> {
+        let expanded = self.pipeline.plan(&self.params)?;
+        let stores = self.stores.clone().unwrap_or_else(Stores::in_memory);
+        let options = RunOptions { timeout: expanded.timeout, ..self.options };
+        let run = new_run(system_now());
+        let submit = Submit { run, plan: Arc::new(expanded.plan), options, reused: Vec::new() };
+        let mut station = Station::start(&stores, self.crew(&stores)).await?;
+        let handle = station.handle().clone();
+        let ran = tokio::select! {
+            ran = follow(&handle, &stores, submit) => ran,
+            failed = station.fails() => Err(failed.into()),
+        };
+        let ended = station.shut_down().await;
+        let summary = ran?;
+        ended?;
+        Ok(Report::new(summary, stores.logs))
+    }
+
+    fn crew(&self, stores: &Stores) -> Crew {
+        let callees = self.pipeline.callees();
+        let detected = labels::detect();
+        let own = self.labels.iter().cloned().chain(callees.labels());
+        let labels = Labels::new(detected.iter().map(str::to_owned).chain(own));
+        let executor = Arc::new(self.executor(callees, stores));
+        Crew { name: WORKER.to_owned(), slots: self.slots.unwrap_or_else(cores), labels, executor }
+    }
+
+    fn executor(&self, callees: Callees, stores: &Stores) -> CallExecutor {
+        let here = || std::env::current_dir().unwrap_or_default();
+        let root = self.root.clone().unwrap_or_else(here);
+        let place = Place {
+            scratch: root.clone(),
+            root,
+            worker: WORKER.to_owned(),
+            environment: environment(),
+        };
+        CallExecutor::new(callees, place, Guards::later(), Arc::clone(&stores.logs))
+    }
+}
+
+/// Submits the run, and learns what becomes of it until it has ended.
+async fn follow(handle: &Handle, stores: &Stores, submit: Submit) -> Result<Summary, RunError> {
+    let (run, from) = (submit.run, handle.views().look(|view| view.position));
+    let (plan, options) = (Arc::clone(&submit.plan), submit.options);
+    match handle.ask(Request::Submit(submit)).await? {
+        Answer::Denied(denial) => return Err(RunError::Denied(denial.to_string())),
+        Answer::Submitted { .. } => {}
+        other => unreachable!("a submission is taken or denied, not {other:?}"),
+    }
+    let mut summary = Summary::new(system_now(), run, plan, options);
+    know(&mut summary, handle);
+    let mut follower = handle.views().follow(from);
+    while !summary.status().is_terminal() {
+        let behind = follower.position();
+        match follower.next().await {
+            Followed::Events(batches) => {
+                for batch in &batches {
+                    learn(&mut summary, batch, behind);
+                }
+            }
+            Followed::Behind(from) => {
+                for batch in stores.journal.tail(from, PAGE).await? {
+                    let position = batch.position;
+                    let events = batch.events.into_iter().map(|it| (it.at, it.event)).collect();
+                    learn(&mut summary, &Published::new(position, events), behind);
+                    follower.skip_to(position);
+                }
+            }
+        }
+    }
+    Ok(summary)
+}
+
+fn learn(summary: &mut Summary, batch: &Published, behind: Position) {
+    for (_, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
+        let own = event.run().is_none_or(|run| run == summary.run());
+        if own {
+            let (at, event): (&Time, &Event) = (at, event);
+            summary.learn(*at, event);
+        }
+    }
+}
+
+fn know(summary: &mut Summary, handle: &Handle) {
+    handle.views().look(|view| {
+        summary.know_leader(view.engine.term(), None);
+        for worker in view.engine.workers() {
+            summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
+        }
+    });
+}
+
+/// The variables that secrets are taken from.
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    u32::try_from(cores).unwrap_or(1)
+}

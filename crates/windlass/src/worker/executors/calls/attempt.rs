@@ -1,0 +1,227 @@
+//! One attempt at a function, from its start until nothing of it is left.
+
+use std::future::{Future, pending, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+use windlass_core::failure::{Failure, FailureKind};
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{Stop, StopHow};
+
+use super::call::{Call, Callee, Calling, Retry, Returned};
+use super::panics;
+use crate::logs::LogStore;
+use crate::worker::executor::Orders;
+use crate::worker::executors::record::{Record, log_id};
+
+/// The exit code of a failure that its step wants to be tried again: that of a "temporary failure" among the codes that
+/// mailers agreed on.
+pub(super) const TRY_AGAIN: i32 = 75;
+
+/// An attempt that is about to be started.
+pub(super) struct CallAttempt {
+    pub(super) callee: Arc<dyn Callee>,
+    pub(super) call: Arc<Call>,
+    pub(super) orders: watch::Receiver<Orders>,
+    pub(super) logs: Arc<dyn LogStore>,
+    pub(super) runtime: Option<Handle>,
+}
+
+/// Why a function was told to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Timeout,
+    Stop,
+}
+
+impl CallAttempt {
+    /// Runs it. When this returns nothing of it is left.
+    pub(super) async fn run(mut self) -> Outcome {
+        let call = Arc::clone(&self.call);
+        let record = Record::new(Arc::clone(&self.logs), log_id(&call.grant), call.masks.clone());
+        let mut lines = Lines { call: Arc::clone(&call), record };
+        let mut polled = self.begin();
+        let (returned, told) = self.follow(&mut polled, &mut lines).await;
+        // Dropped, or waited for where it does not yield.
+        polled.end().await;
+        call.running.end().await;
+        call.threads.empty().await;
+        lines.write().await;
+        let outcome = outcome(&call, returned, told, &mut lines.record).await;
+        lines.record.finish().await;
+        outcome
+    }
+
+    fn begin(&mut self) -> Polled {
+        // What it does before its first await may panic too.
+        let began = panics::caught(|| self.callee.call(Arc::clone(&self.call)));
+        let function = match began {
+            Ok(function) => Caught(function),
+            Err(failure) => Caught(Box::pin(async { Err((failure, Retry::AsRuled)) })),
+        };
+        match &self.runtime {
+            Some(runtime) => Polled::There(runtime.spawn(function)),
+            None => Polled::Here(function),
+        }
+    }
+
+    /// Passes on what it says and what it is told, until it has returned or has had its grace.
+    async fn follow(&mut self, polled: &mut Polled, lines: &mut Lines) -> (Option<Returned>, Told) {
+        let call = Arc::clone(&self.call);
+        let grace = Duration::from_millis(call.grant.kill_grace.as_millis());
+        let limit = call.grant.timeout.map(|limit| Duration::from_millis(limit.as_millis()));
+        let ends_at = limit.map(|limit| Instant::now() + limit);
+        let (mut told, mut dropped_at, mut passed_on) = (Told::Nothing, None, None);
+        loop {
+            tokio::select! {
+                biased;
+                returned = polled.returned() => return (Some(returned), told),
+                stop = next_stop(&mut self.orders, &mut passed_on) => {
+                    told = Told::Stop;
+                    if stop.how == StopHow::Kill {
+                        return (None, told);
+                    }
+                    dropped_at.get_or_insert(Instant::now() + grace);
+                    call.tell_to_end().await;
+                }
+                () = at(ends_at), if told == Told::Nothing => {
+                    told = Told::Timeout;
+                    dropped_at = Some(Instant::now() + grace);
+                    call.tell_to_end().await;
+                }
+                () = at(dropped_at) => return (None, told),
+                () = call.lines.said() => lines.write().await,
+            }
+        }
+    }
+}
+
+impl Call {
+    /// Tells the function, and the command that it waits for.
+    async fn tell_to_end(&self) {
+        self.halt.tell();
+        self.running.stop(StopHow::Term, self.grant.kill_grace).await;
+    }
+}
+
+/// The log of the attempt, and what was said for it.
+struct Lines {
+    call: Arc<Call>,
+    record: Record,
+}
+
+impl Lines {
+    async fn write(&mut self) {
+        let said = self.call.lines.take();
+        if !said.is_empty() {
+            self.record.write(&said).await;
+        }
+    }
+}
+
+/// What a function came to, as an outcome.
+async fn outcome(
+    call: &Call,
+    returned: Option<Returned>,
+    told: Told,
+    record: &mut Record,
+) -> Outcome {
+    let ended = match returned {
+        // A step that finished in spite of the order has finished.
+        Some(Ok(output)) => return Outcome { output, ..Outcome::plain(OutcomeKind::Succeeded) },
+        Some(Err(ended)) => Some(ended),
+        None => None,
+    };
+    let kind = match told {
+        Told::Nothing => OutcomeKind::Failed,
+        Told::Timeout => OutcomeKind::TimedOut,
+        Told::Stop => OutcomeKind::Cancelled,
+    };
+    let Some((failure, retry)) = ended else { return Outcome::plain(kind) };
+    let failure = failure.covered(|text| call.cover(text));
+    record.say(&said_of(&failure)).await;
+    let again = retry == Retry::Yes && kind == OutcomeKind::Failed;
+    Outcome { kind, exit_code: again.then_some(TRY_AGAIN), output: failure.to_output() }
+}
+
+fn said_of(failure: &Failure) -> String {
+    let place = failure.backtrace.as_deref().filter(|_| failure.kind == FailureKind::Panic);
+    let place = place.and_then(|frames| frames.lines().next());
+    match place {
+        Some(place) => format!("{failure}\n  at {place}"),
+        None => failure.to_string(),
+    }
+}
+
+/// A function whose panics are failures.
+struct Caught(Calling);
+
+impl Future for Caught {
+    type Output = Returned;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Returned> {
+        let polled = panics::caught(|| self.0.as_mut().poll(context));
+        polled.unwrap_or_else(|failure| Poll::Ready(Err((failure, Retry::AsRuled))))
+    }
+}
+
+/// Where a function is polled.
+enum Polled {
+    /// By whoever waits for it.
+    Here(Caught),
+    /// In a runtime of its own.
+    There(JoinHandle<Returned>),
+}
+
+impl Polled {
+    async fn returned(&mut self) -> Returned {
+        poll_fn(|context| match self {
+            Self::Here(function) => Pin::new(function).poll(context),
+            Self::There(spawned) => Pin::new(spawned).poll(context).map(|ended| {
+                ended.unwrap_or_else(|error| {
+                    let failure = Failure::new(FailureKind::Refused, error.to_string());
+                    Err((failure, Retry::AsRuled))
+                })
+            }),
+        })
+        .await
+    }
+
+    /// Returns when no piece of it runs any more.
+    async fn end(self) {
+        if let Self::There(spawned) = self
+            && !spawned.is_finished()
+        {
+            spawned.abort();
+            drop(spawned.await);
+        }
+    }
+}
+
+/// The next order to stop that is harder than the last, if one ever comes.
+async fn next_stop(orders: &mut watch::Receiver<Orders>, passed_on: &mut Option<Stop>) -> Stop {
+    loop {
+        let wanted = orders.borrow_and_update().stop;
+        if let Some(stop) = wanted.filter(|stop| *passed_on != Some(*stop)) {
+            *passed_on = Some(stop);
+            return stop;
+        }
+        if orders.changed().await.is_err() {
+            pending::<()>().await;
+        }
+    }
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,206 @@
+//! What is called, and all that one attempt may ask for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use tokio::runtime;
+use tokio::sync::Notify;
+use windlass_core::expand::{Action, Handout, Work};
+use windlass_core::expr::{Piece, Template};
+use windlass_core::failure::Failure;
+use windlass_core::outcome::Output;
+use windlass_core::session::Grant;
+
+use super::command::Running;
+use super::executor::Guards;
+use super::halt::Halt;
+use super::lines::Lines;
+use crate::worker::executors::Place;
+use crate::worker::masks::Masks;
+
+/// What a function came to.
+pub type Returned = Result<Output, (Failure, Retry)>;
+
+/// Whether a failure is worth another attempt, as far as the function can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// As the step's rules have it.
+    AsRuled,
+    /// The step asked to decide itself, and says yes.
+    Yes,
+}
+
+/// A function under way.
+pub type Calling = Pin<Box<dyn Future<Output = Returned> + Send>>;
+
+/// A step that is compiled in, with its types hidden.
+pub trait Callee: Send + Sync + fmt::Debug {
+    /// What tells its types apart from those of others of its name.
+    fn signature(&self) -> &str;
+
+    /// Begins an attempt.
+    fn call(&self, call: Arc<Call>) -> Calling;
+}
+
+/// The steps of a program, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Callees {
+    by_name: BTreeMap<String, Arc<dyn Callee>>,
+    /// Where they are polled; where whoever starts them is, otherwise.
+    pub(super) runtime: Option<runtime::Handle>,
+}
+
+impl Callees {
+    /// Adds a step.
+    pub fn add(&mut self, name: &str, callee: Arc<dyn Callee>) {
+        self.by_name.insert(name.to_owned(), callee);
+    }
+
+    /// The step of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Callee>> {
+        self.by_name.get(name)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Has them polled in another runtime than the worker's: a function that blocks holds up nobody but its like.
+    #[must_use]
+    pub fn polled_in(self, runtime: runtime::Handle) -> Self {
+        Self { runtime: Some(runtime), ..self }
+    }
+
+    /// What a worker advertises that has them: `call=NAME`, and `call=NAME@SIGNATURE` for who wants these types.
+    pub fn labels(&self) -> impl Iterator<Item = String> {
+        self.by_name.iter().flat_map(|(name, callee)| {
+            [format!("call={name}"), format!("call={name}@{}", callee.signature())]
+        })
+    }
+}
+
+/// One attempt, as its function sees it.
+#[derive(Debug)]
+pub struct Call {
+    /// By which right it runs.
+    pub grant: Grant,
+    /// What it is to do.
+    pub work: Work,
+    /// Where.
+    pub place: Arc<Place>,
+    /// The secrets that it named, with their values.
+    pub secrets: Vec<(String, String)>,
+    /// The order to end.
+    pub halt: Halt,
+    /// What it says.
+    pub lines: Lines,
+    pub(super) masks: Masks,
+    pub(super) guards: Guards,
+    pub(super) running: Running,
+    pub(super) threads: Threads,
+    pub(super) values: OnceLock<Value>,
+}
+
+impl Call {
+    /// What a step that it needs has come to: `{"status": …, "outputs": …}`. Null if that is no part of the run.
+    pub fn need(&self, step: &str) -> &Value {
+        static NULL: Value = Value::Null;
+        let values = self.values.get_or_init(|| {
+            let text = self.grant.values.as_deref();
+            let values = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+            values.map_or(Value::Null, |mut values| values["steps"].take())
+        });
+        values.get(step).unwrap_or(&NULL)
+    }
+
+    /// A value that was handed over with `with:`, if it was.
+    pub fn value(&self, name: &str) -> Option<Result<Value, String>> {
+        let Action::Call { with, .. } = &self.work.action else { return None };
+        let (_, template) = with.iter().find(|(known, _)| known == name)?;
+        Some(self.evaluated(template).map_err(|error| format!("`{name}`: {error}")))
+    }
+
+    fn evaluated(&self, template: &Template) -> Result<Value, String> {
+        let scope = self.handout().scope();
+        let value = match template.0.as_slice() {
+            // A whole value stays what it is; a part of a text becomes text.
+            [Piece::Expr(expression)] => expression.evaluate(&scope),
+            _ => template.render(&scope).map(Value::String),
+        };
+        value.map_err(|error| error.to_string())
+    }
+
+    /// The values of its cell, by the names of their axes.
+    pub fn cell(&self) -> Vec<(String, String)> {
+        windlass_core::expand::cell_values(&self.grant.name, &self.work.axes)
+    }
+
+    /// Its work with its right to do it.
+    pub const fn handout(&self) -> Handout<'_> {
+        Handout { work: &self.work, grant: &self.grant }
+    }
+
+    /// Covers its secrets in a text.
+    pub fn cover(&self, text: &str) -> String {
+        if self.secrets.is_empty() { text.to_owned() } else { self.masks.cover(text) }
+    }
+
+    /// Runs a function that blocks on a thread of its own. The attempt is not over before it has returned.
+    pub async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        function: impl FnOnce() -> T + Send + 'static,
+    ) -> std::thread::Result<T> {
+        let here = self.threads.enter(self);
+        let joined = tokio::task::spawn_blocking(move || {
+            let returned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(function));
+            drop(here);
+            returned
+        });
+        match joined.await {
+            Ok(returned) => returned,
+            // Only a runtime that ends cancels it.
+            Err(error) => Err(Box::new(error.to_string())),
+        }
+    }
+}
+
+/// Threads that work for one attempt.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    count: AtomicUsize,
+    left: Notify,
+}
+
+impl Threads {
+    fn enter(&self, call: &Arc<Call>) -> Here {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        Here(Arc::clone(call))
+    }
+
+    /// Waits until none is left.
+    pub(super) async fn empty(&self) {
+        loop {
+            let left = self.left.notified();
+            if self.count.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            left.await;
+        }
+    }
+}
+
+/// A thread that works for an attempt, while it does.
+struct Here(Arc<Call>);
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.0.threads.count.fetch_sub(1, Ordering::AcqRel);
+        self.0.threads.left.notify_waiters();
+    }
+}

@@ -1,0 +1,192 @@
+//! The executor of functions, in front of the one of everything else.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::{OnceCell, watch};
+use windlass_core::expand::{Action, Work};
+use windlass_core::failure::{Failure, FailureKind};
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{Grant, Verdict};
+
+use super::attempt::CallAttempt;
+use super::call::{Call, Callee, Callees, Threads};
+use super::command::Running;
+use super::halt::Halt;
+use super::lines::Lines;
+use super::panics;
+use crate::logs::LogStore;
+use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared};
+use crate::worker::executors::Place;
+use crate::worker::executors::prepare::secrets;
+use crate::worker::executors::record::{Record, log_id};
+use crate::worker::guard::Guard;
+use crate::worker::masks::Masks;
+
+/// Calls functions; what is no call is for the executor behind it.
+#[derive(Clone, Debug)]
+pub struct CallExecutor {
+    callees: Arc<Callees>,
+    place: Arc<Place>,
+    guards: Guards,
+    logs: Arc<dyn LogStore>,
+    behind: Option<Arc<dyn Executor>>,
+}
+
+impl CallExecutor {
+    /// Calls these functions at a place, with what they say going to the logs.
+    pub fn new(callees: Callees, place: Place, guards: Guards, logs: Arc<dyn LogStore>) -> Self {
+        panics::listen();
+        Self { callees: Arc::new(callees), place: Arc::new(place), guards, logs, behind: None }
+    }
+
+    /// Has another executor do what is no call.
+    #[must_use]
+    pub fn before(self, behind: Arc<dyn Executor>) -> Self {
+        Self { behind: Some(behind), ..self }
+    }
+
+    /// The function that is wanted, or why it cannot be called here.
+    fn callee(&self, action: &Action) -> Result<Arc<dyn Callee>, String> {
+        let Action::Call { name, signature, .. } = action else {
+            return Err("this worker only calls steps that are compiled in".to_owned());
+        };
+        let callee = self.callees.get(name);
+        let callee =
+            callee.ok_or_else(|| format!("no step `{name}` is compiled into this worker"))?;
+        match signature {
+            Some(wanted) if wanted != callee.signature() => Err(format!(
+                "the run was planned with `{name}@{wanted}`, and this worker has `{name}@{}`: \
+                 it is of another build, with other types",
+                callee.signature()
+            )),
+            _ => Ok(Arc::clone(callee)),
+        }
+    }
+
+    /// What the attempt is given, or why it cannot begin.
+    fn given(&self, work: &Work) -> Result<Given, String> {
+        let callee = self.callee(&work.action)?;
+        let secrets = secrets(work, &self.place)?;
+        let named = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let masks = match secrets.as_slice() {
+            [] => Masks::default(),
+            _ => Masks::new(named).map_err(|error| error.to_string())?,
+        };
+        Ok(Given { callee, secrets, masks })
+    }
+
+    async fn run(self, grant: Grant, work: Work, orders: watch::Receiver<Orders>) -> Outcome {
+        let Given { callee, secrets, masks } = match self.given(&work) {
+            Ok(given) => given,
+            Err(why) => return refused(&self.logs, &grant, why).await,
+        };
+        let call = Arc::new(Call {
+            grant,
+            work,
+            place: self.place,
+            secrets,
+            masks,
+            guards: self.guards,
+            halt: Halt::default(),
+            lines: Lines::default(),
+            running: Running::default(),
+            threads: Threads::default(),
+            values: OnceLock::new(),
+        });
+        let runtime = self.callees.runtime.clone();
+        CallAttempt { callee, call, orders, logs: self.logs, runtime }.run().await
+    }
+}
+
+/// What an attempt begins with.
+struct Given {
+    callee: Arc<dyn Callee>,
+    secrets: Vec<(String, String)>,
+    masks: Masks,
+}
+
+/// Fails an attempt that cannot begin, and says why where its lines would be.
+async fn refused(logs: &Arc<dyn LogStore>, grant: &Grant, why: String) -> Outcome {
+    let mut record = Record::new(Arc::clone(logs), log_id(grant), Masks::default());
+    record.say(&why).await;
+    record.finish().await;
+    let output = Failure::new(FailureKind::Refused, why).to_output();
+    Outcome { output, ..Outcome::plain(OutcomeKind::Failed) }
+}
+
+impl Executor for CallExecutor {
+    fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
+        let work = Work::parse(&grant.work);
+        match (work, &self.behind) {
+            (Ok(work), _) if matches!(work.action, Action::Call { .. }) => {
+                Box::pin(self.clone().run(grant, work, orders))
+            }
+            (_, Some(behind)) => behind.start(grant, orders),
+            (Ok(work), None) => Box::pin(self.clone().run(grant, work, orders)),
+            (Err(error), None) => {
+                let logs = Arc::clone(&self.logs);
+                let why = format!("its work is not known: {error}");
+                Box::pin(async move { refused(&logs, &grant, why).await })
+            }
+        }
+    }
+
+    fn over(&self) -> Over {
+        match &self.behind {
+            Some(behind) => behind.over(),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn joined(&self, worker: WorkerId, incarnation: Incarnation) -> Prepared {
+        match &self.behind {
+            Some(behind) => behind.joined(worker, incarnation),
+            None => Box::pin(std::future::ready(())),
+        }
+    }
+
+    fn judged(&self, verdicts: &[(Fence, Verdict)]) {
+        if let Some(behind) = &self.behind {
+            behind.judged(verdicts);
+        }
+    }
+}
+
+/// Where the guard of commands comes from.
+#[derive(Clone)]
+pub enum Guards {
+    /// It is there.
+    Ready(Guard),
+    /// It is started for the first command.
+    Later(Arc<OnceCell<Guard>>),
+}
+
+impl Guards {
+    /// One that is started for the first command.
+    pub fn later() -> Self {
+        Self::Later(Arc::new(OnceCell::new()))
+    }
+
+    pub(super) async fn get(&self) -> std::io::Result<Guard> {
+        match self {
+            Self::Ready(guard) => Ok(guard.clone()),
+            Self::Later(cell) => cell.get_or_try_init(Guard::start).await.cloned(),
+        }
+    }
+
+    /// The guard, if there is one by now.
+    pub(super) fn present(&self) -> Option<&Guard> {
+        match self {
+            Self::Ready(guard) => Some(guard),
+            Self::Later(cell) => cell.get(),
+        }
+    }
+}
+
+impl fmt::Debug for Guards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Guards").field(&self.present().map(Guard::pid)).finish()
+    }
+}

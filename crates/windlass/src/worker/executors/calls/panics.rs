@@ -1,0 +1,72 @@
+//! Panics of functions: failures of their steps, with the place where they happened.
+
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::Once;
+
+use windlass_core::failure::{Failure, FailureKind};
+
+thread_local! {
+    /// Where this thread panicked, while it polls a function.
+    static WATCHED: RefCell<Watched> = const { RefCell::new(Watched::Not) };
+}
+
+/// Whether a thread polls a function, and what came of it.
+enum Watched {
+    Not,
+    Sound,
+    Panicked(String),
+}
+
+static HOOK: Once = Once::new();
+
+/// Has panics of functions be told in the logs of their steps only. Others are told as before.
+pub(super) fn listen() {
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let caught = WATCHED.with_borrow_mut(|watched| {
+                let is_watched = !matches!(watched, Watched::Not);
+                if is_watched {
+                    *watched = Watched::Panicked(told(info));
+                }
+                is_watched
+            });
+            if !caught {
+                before(info);
+            }
+        }));
+    });
+}
+
+/// Runs a piece of a function, and makes a failure of its panic.
+pub(super) fn caught<T>(piece: impl FnOnce() -> T) -> Result<T, Failure> {
+    WATCHED.set(Watched::Sound);
+    let ended = catch_unwind(AssertUnwindSafe(piece));
+    let place = match WATCHED.replace(Watched::Not) {
+        Watched::Panicked(place) => Some(place),
+        Watched::Not | Watched::Sound => None,
+    };
+    ended.map_err(|payload| {
+        let mut failure = Failure::new(FailureKind::Panic, message(&*payload));
+        failure.backtrace = place;
+        failure
+    })
+}
+
+fn told(info: &PanicHookInfo<'_>) -> String {
+    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    let frames = Backtrace::capture();
+    match frames.status() {
+        BacktraceStatus::Captured => format!("{place}\n{frames}"),
+        _ => place,
+    }
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("it gave no reason").to_owned()
+}
