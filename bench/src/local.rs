@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+use windlass::clock::Clock;
 use windlass::controller::{Followed, Handle, Node, NodeConfig, StandBy};
 use windlass::journal::{Candidate, Journal, Position};
 use windlass::shutdown::ShutdownSender;
@@ -126,6 +127,7 @@ pub(crate) fn config() -> NodeConfig {
         ttl: Span::secs(15),
         own: Some(OWN),
         stand_by: StandBy::Refuse,
+        clock: Clock::of_runtime(),
     }
 }
 

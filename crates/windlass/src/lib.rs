@@ -9,6 +9,7 @@ pub mod archive;
 mod chance;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub mod cli;
+pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod controller;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::plan::NAME_MAX;
 
 use super::error::CliError;
+use crate::local::StoreAddress;
 
 /// What a pipeline file is called.
 pub(crate) const FILE: &str = "windlass.yml";
@@ -18,13 +19,15 @@ pub(crate) const STORE: &str = ".windlass";
 /// In the store: what steps write for windlass.
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The folder that a store was named by.
+/// The folder that a store was named by, where it has to be one.
 pub(crate) fn store_folder(named: &str) -> Result<PathBuf, CliError> {
-    if named.starts_with("postgres:") || named.starts_with("postgresql:") {
-        return Err(CliError::usage("runs cannot be kept in PostgreSQL yet")
-            .hint("--store FOLDER keeps them in files of SQLite"));
+    match StoreAddress::parse(named)? {
+        StoreAddress::Folder(folder) => Ok(folder),
+        shared @ StoreAddress::Postgres { .. } => {
+            Err(CliError::usage(format!("{shared} is led by controllers, and they are asked"))
+                .hint("`windlass serve --store postgres://…` is one; `--to URL` asks it"))
+        }
     }
-    Ok(named.strip_prefix("sqlite:").unwrap_or(named).into())
 }
 
 /// The file and the root of one request.

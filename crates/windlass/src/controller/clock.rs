@@ -1,21 +1,19 @@
-//! Time, as a node counts it.
+//! Journal time, as a node counts it.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::time::Time;
 
-/// A clock that begins at a given time and advances with the monotonic one: it never runs backwards.
-///
-/// *Journal time* begins at a takeover with the later of the store's clock and the last event. A node's own time, on
-/// which it counts its trust, begins at zero.
+/// A clock that begins at a given time and advances with the monotonic one: it never runs backwards. It begins at a
+/// takeover with the later of the store's clock and the last event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct JournalClock {
     base: Time,
     since: Instant,
 }
 
-impl Clock {
+impl JournalClock {
     pub(super) fn starting_at(base: Time) -> Self {
         Self { base, since: Instant::now() }
     }

@@ -18,13 +18,13 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::session::{Exchange, Reply};
 use windlass_core::time::Time;
 
-use super::clock::Clock;
+use super::clock::JournalClock;
 use super::flight::{Flight, Landed};
 use super::handle::Ask;
 use super::node::{Node, NodeError};
 use super::trust::{Trust, at};
 use super::view::Published;
-use crate::journal::{Append, BatchId, Leadership, Position, Recorded};
+use crate::journal::{Append, BatchId, Candidate, Leadership, Leading, Position, Recorded};
 use crate::shutdown::Shutdown;
 use crate::store::StoreError;
 
@@ -99,7 +99,7 @@ type ExchangeId = (WorkerId, Incarnation, Seq);
 pub(super) struct Lead<'a> {
     node: &'a mut Node,
     leader: Leader<Waiter>,
-    clock: Clock,
+    clock: JournalClock,
     began: Instant,
     trust: Trust,
     flight: Flight,
@@ -139,11 +139,11 @@ impl<'a> Lead<'a> {
             let what = format!("leases of {ttl} and exchanges every {interval:?} under {term}");
             return Err(NodeError::Refused(what).into());
         }
-        let trust = Trust::begin(&node.journal, &won.leadership, won.asked_at, node.own_clock);
+        let trust = Trust::begin(&node.journal, &won.leadership, won.asked_at, node.config.clock);
         let mut lead = Self {
             node,
             leader,
-            clock: Clock::starting_at(now),
+            clock: JournalClock::starting_at(now),
             began: Instant::now(),
             trust,
             flight: Flight::Idle,
@@ -164,7 +164,9 @@ impl<'a> Lead<'a> {
                 lead.append(batch);
             }
         }
-        lead.node.views.set_leads(true);
+        lead.node.views.set_leads(Some(lead.trust.belief().clone()));
+        let Candidate { node, address } = lead.node.config.candidate.clone();
+        lead.node.views.set_led_by(Some(Leading { node, address }));
         Ok(lead)
     }
 
@@ -401,7 +403,8 @@ impl<'a> Lead<'a> {
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        self.node.views.set_leads(false);
+        self.node.views.set_leads(None);
+        self.node.views.set_led_by(None);
     }
 }
 

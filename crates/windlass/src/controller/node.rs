@@ -10,13 +10,13 @@ use windlass_core::engine::{ApplyError, Config, Engine};
 use windlass_core::id::{RunId, Term, WorkerId};
 use windlass_core::time::{Span, Time};
 
-use super::clock::Clock;
 use super::handle::{Ask, Handle};
 use super::lead::{Ended, HAND_OVER_MAX, Lead, Won};
 use super::metrics::Meters;
 use super::view::{Published, Views};
+use crate::clock::Clock;
 use crate::journal::{
-    Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored, decode_state,
+    Campaign, Candidate, Journal, Leadership, Leading, Position, Snapshot, Stored, decode_state,
 };
 use crate::shutdown::Shutdown;
 use crate::store::StoreError;
@@ -34,6 +34,9 @@ const PAGE: usize = 16_384;
 /// How long a node that stops leading waits for the journal to take its term back.
 const GIVE_BACK_MAX: Duration = Duration::from_secs(2);
 
+/// How long a node that has retired waits for somebody to take over: others look several times a second.
+const LEFT_ALONE: Duration = Duration::from_secs(2);
+
 /// A leader that panics this often in a row, with no hope that the next term fares better, ends its node.
 const PANICS_MAX: u32 = 3;
 
@@ -50,6 +53,8 @@ pub struct NodeConfig {
     pub own: Option<WorkerId>,
     /// What to do while somebody else leads.
     pub stand_by: StandBy,
+    /// By what it counts how long it may believe in its term: where terms end by time, a clock that counts suspension.
+    pub clock: Clock,
 }
 
 /// What a node does while somebody else leads.
@@ -111,8 +116,6 @@ pub struct Node {
     pub(super) inbox: mpsc::Receiver<Ask>,
     pub(super) views: Arc<Views>,
     pub(super) meters: Arc<Meters>,
-    /// The node's own time, on which it counts its trust.
-    pub(super) own_clock: Clock,
     /// Runs on which deciding failed, to be ended by the next term.
     pub(super) condemned: BTreeSet<RunId>,
     panics: u32,
@@ -130,18 +133,43 @@ impl Node {
         let meters = Arc::<Meters>::default();
         let handle =
             Handle { inbox: sender, views: Arc::clone(&views), meters: Arc::clone(&meters) };
-        let own_clock = Clock::starting_at(Time::ZERO);
         let condemned = BTreeSet::new();
-        let node = Self { journal, config, inbox, views, meters, own_clock, condemned, panics: 0 };
+        let node = Self { journal, config, inbox, views, meters, condemned, panics: 0 };
         node.catch_up().await?;
         Ok((node, handle))
     }
 
     /// Leads whenever it can, until it is told to end. It gives its term back then, with everything durable.
-    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), NodeError> {
-        while let Some(won) = self.stand_by(&mut shutdown).await? {
-            let ended = match Lead::begin(&mut self, &won) {
-                Ok(lead) => lead.run(&mut shutdown).await,
+    pub async fn run(self, shutdown: Shutdown) -> Result<(), NodeError> {
+        self.run_and_retire(shutdown.clone(), shutdown).await
+    }
+
+    /// The same for a node that is told first to retire: from then on it leaves the lead to others and only follows what
+    /// they write, until it is told to end. If nobody takes over it leads on: somebody has to.
+    pub async fn run_and_retire(
+        mut self,
+        mut retire: Shutdown,
+        mut shutdown: Shutdown,
+    ) -> Result<(), NodeError> {
+        self.take_turns(&mut retire).await?;
+        let mut left_alone = Instant::now();
+        while !shutdown.is_due() {
+            if self.follow_on().await? {
+                left_alone = Instant::now();
+            }
+            if left_alone.elapsed() >= LEFT_ALONE {
+                return self.take_turns(&mut shutdown).await;
+            }
+            self.turn_away(&mut shutdown).await;
+        }
+        Ok(())
+    }
+
+    /// Stands by and leads in turn, until it is told to retire.
+    async fn take_turns(&mut self, retire: &mut Shutdown) -> Result<(), NodeError> {
+        while let Some(won) = self.stand_by(retire).await? {
+            let ended = match Lead::begin(self, &won) {
+                Ok(lead) => lead.run(retire).await,
                 Err(ended) => ended,
             };
             if !matches!(ended, Ended::Deposed) {
@@ -188,23 +216,55 @@ impl Node {
 
     /// Asks for a term, and folds what the journal has. If the journal does not answer there is no term for now.
     async fn campaign(&self) -> Result<Option<Won>, NodeError> {
-        let asked_at = self.own_clock.now();
+        let asked_at = self.config.clock.now();
         let won = match self.journal.campaign(self.config.candidate.clone()).await {
             Ok(Campaign::Won(leadership)) => Some(Won { leadership, asked_at }),
             Ok(Campaign::LedBy { node, pid, address }) => match self.config.stand_by {
-                StandBy::Wait => None,
+                StandBy::Wait => {
+                    self.views.set_led_by(Some(Leading { node, address }));
+                    None
+                }
                 StandBy::Refuse => return Err(NodeError::Led { node, pid, address }),
             },
-            Err(error) if error.is_retryable() => None,
+            Err(error) if error.is_retryable() => {
+                self.views.set_stalled(Some(error));
+                None
+            }
             Err(error) => return Err(error.into()),
         };
         let caught_up = self.catch_up().await;
         if let (Err(_), Some(won)) = (&caught_up, won) {
             self.give_back(won.leadership.term).await;
         }
+        Ok(self.unless_away(caught_up)?.and(won))
+    }
+
+    /// Looks who leads, and folds what the journal has. Whether somebody does, or may as far as can be told.
+    async fn follow_on(&self) -> Result<bool, NodeError> {
+        let leader = match self.journal.leader().await {
+            Ok(leader) => leader,
+            Err(error) if error.is_retryable() => return Ok(true),
+            Err(error) => return Err(error.into()),
+        };
+        let is_led = leader.is_some();
+        self.views.set_led_by(leader);
+        let caught_up = self.catch_up().await;
+        self.unless_away(caught_up)?;
+        Ok(is_led)
+    }
+
+    /// A journal that does not answer for a while is no reason to end: nothing came of it.
+    fn unless_away(&self, caught_up: Result<(), NodeError>) -> Result<Option<()>, NodeError> {
         match caught_up {
-            Err(NodeError::Store(error)) if error.is_retryable() => Ok(None),
-            caught_up => caught_up.map(|()| won),
+            Ok(()) => {
+                self.views.set_stalled(None);
+                Ok(Some(()))
+            }
+            Err(NodeError::Store(error)) if error.is_retryable() => {
+                self.views.set_stalled(Some(error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -229,6 +289,7 @@ impl Node {
     pub(super) async fn catch_up(&self) -> Result<(), NodeError> {
         loop {
             let position = self.views.look(|view| view.position);
+            let asked = Instant::now();
             let page = match self.journal.tail(position, PAGE).await {
                 // Whoever leads has pruned what this node had not read: it begins with the snapshot that took its place.
                 Err(StoreError::Pruned { upto }) => {
@@ -243,6 +304,7 @@ impl Node {
                 page => page?,
             };
             if page.is_empty() {
+                self.views.set_caught_up(asked);
                 return Ok(());
             }
             for batch in page {

@@ -1,4 +1,8 @@
 //! Keeping a term: renewals on a task of their own, and how long the leader may believe in them.
+//!
+//! Both are counted on the node's own clock, which goes on while the machine sleeps, and from before the store was asked.
+//! Whoever has to know whether this node leads asks its [`Belief`], which looks at that clock: a process that was stopped
+//! beyond its term knows that it is over in the first thing that it does, whatever that is.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,7 +14,7 @@ use windlass_core::id::Term;
 use windlass_core::leader::Tenure;
 use windlass_core::time::{Span, Time};
 
-use super::clock::Clock;
+use crate::clock::Clock;
 use crate::journal::{Journal, Leadership};
 use crate::store::StoreError;
 
@@ -20,10 +24,30 @@ const TICK: Span = Span::millis(1);
 /// A leader's trust in its term. Dropping it ends the renewals.
 #[derive(Debug)]
 pub(super) struct Trust {
+    belief: Belief,
+    renewal: JoinHandle<()>,
+}
+
+/// What a leader believes of its term.
+#[derive(Clone, Debug)]
+pub(super) struct Belief {
     /// `None` once the term has passed.
     tenure: watch::Receiver<Option<Tenure>>,
     clock: Clock,
-    renewal: JoinHandle<()>,
+}
+
+impl Belief {
+    /// Belief in a term, and what changes it.
+    pub(super) fn new(held: Tenure, clock: Clock) -> (watch::Sender<Option<Tenure>>, Self) {
+        let (sender, tenure) = watch::channel(Some(held));
+        (sender, Self { tenure, clock })
+    }
+
+    /// Whether the leader may speak. It looks at the clock itself: a process that was stopped for a while may be told of
+    /// everything else before it is told that time has passed.
+    pub(super) fn lasts(&self) -> bool {
+        self.tenure.borrow().is_some_and(|held| held.is_trusted(self.clock.now()))
+    }
 }
 
 impl Trust {
@@ -35,29 +59,32 @@ impl Trust {
         clock: Clock,
     ) -> Self {
         let held = Tenure::won(won.lasts, asked_at, clock.now());
-        let (sender, tenure) = watch::channel(Some(held));
-        let renewal =
-            Renewal { journal: Arc::clone(journal), term: won.term, clock, tenure: sender };
-        Self { tenure, clock, renewal: tokio::spawn(renewal.run(held)) }
+        let (tenure, belief) = Belief::new(held, clock);
+        let renewal = Renewal { journal: Arc::clone(journal), term: won.term, clock, tenure };
+        Self { belief, renewal: tokio::spawn(renewal.run(held)) }
     }
 
-    /// Whether the leader may speak. It looks at the clock itself: a process that was stopped for a while may be told of
-    /// everything else before it is told that time has passed.
+    /// What is believed, for others.
+    pub(super) const fn belief(&self) -> &Belief {
+        &self.belief
+    }
+
+    /// Whether the leader may speak.
     pub(super) fn lasts(&self) -> bool {
-        self.tenure.borrow().is_some_and(|held| held.is_trusted(self.clock.now()))
+        self.belief.lasts()
     }
 
     /// Waits until the leader may no longer speak.
     pub(super) async fn ends(&mut self) {
+        let Belief { tenure, clock } = &mut self.belief;
         loop {
-            let held = *self.tenure.borrow_and_update();
-            let now = self.clock.now();
-            let Some(held) = held.filter(|held| held.is_trusted(now)) else { return };
-            let over = held.trusted_until().map(|last| self.clock.instant(last + TICK));
+            let held = *tenure.borrow_and_update();
+            let Some(held) = held.filter(|held| held.is_trusted(clock.now())) else { return };
+            let over = held.trusted_until().map(|last| last + TICK);
             tokio::select! {
                 biased;
-                changed = self.tenure.changed() => if changed.is_err() { return },
-                () = at(over) => {}
+                changed = tenure.changed() => if changed.is_err() { return },
+                () = reached(clock, over) => {}
             }
         }
     }
@@ -81,7 +108,7 @@ impl Renewal {
     /// Until the term has passed. Its trust ends by itself if no answer comes.
     async fn run(self, mut held: Tenure) {
         loop {
-            at(held.renew_at().map(|at| self.clock.instant(at))).await;
+            reached(&self.clock, held.renew_at()).await;
             let asked_at = self.clock.now();
             match self.journal.renew(self.term).await {
                 Ok(()) => held.renewed(asked_at, self.clock.now()),
@@ -93,6 +120,14 @@ impl Renewal {
             }
             self.tenure.send_replace(Some(held));
         }
+    }
+}
+
+/// Waits until it is that time, or for ever.
+async fn reached(clock: &Clock, at: Option<Time>) {
+    match at {
+        Some(at) => clock.sleep_until(at).await,
+        None => pending().await,
     }
 }
 

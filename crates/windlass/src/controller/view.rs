@@ -1,14 +1,16 @@
 //! What is durable: the read model, and the newest events for those who follow.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use windlass_core::engine::{ApplyError, Engine, Event};
 use windlass_core::time::Time;
 
 use super::frames::Frames;
-use crate::journal::Position;
+use super::trust::Belief;
+use crate::journal::{Leading, Position};
 use crate::store::StoreError;
 
 /// Events kept for followers. Who is further behind reads the journal: this is about a megabyte, and a second of a busy
@@ -56,18 +58,35 @@ pub struct View {
     pub engine: Engine,
     /// How far that is.
     pub position: Position,
-    /// Whether this node leads.
-    pub leads: bool,
+    /// Who leads, as far as this node knows; itself too.
+    pub led_by: Option<Leading>,
+    /// When this node last had everything that the journal had.
+    pub caught_up: Instant,
     /// Why nothing becomes durable at the moment, while that is so.
     pub stalled: Option<StoreError>,
+    /// What this node believes of its term, if it has one.
+    belief: Option<Belief>,
     recent: VecDeque<Arc<Published>>,
     recent_events: usize,
 }
 
 impl View {
     fn at(engine: Engine, position: Position) -> Self {
-        let (recent, recent_events) = (VecDeque::new(), 0);
-        Self { engine, position, leads: false, stalled: None, recent, recent_events }
+        Self {
+            engine,
+            position,
+            led_by: None,
+            caught_up: Instant::now(),
+            stalled: None,
+            belief: None,
+            recent: VecDeque::new(),
+            recent_events: 0,
+        }
+    }
+
+    /// Whether this node leads, by its own clock at this moment.
+    pub fn leads(&self) -> bool {
+        self.belief.as_ref().is_some_and(Belief::lasts)
     }
 
     fn fold(&mut self, published: Published) -> Result<(), ApplyError> {
@@ -160,7 +179,7 @@ impl Views {
     /// Takes in events that have become durable, unless they are there already.
     pub(super) fn publish(&self, published: Published) -> Result<(), ApplyError> {
         let position = published.position;
-        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        let mut view = self.write();
         if position <= view.position {
             return Ok(());
         }
@@ -177,8 +196,9 @@ impl Views {
 
     /// Begins anew from a snapshot that is further than the view was.
     pub(super) fn replace(&self, engine: Engine, position: Position) {
-        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        *view = View::at(engine, position);
+        let mut view = self.write();
+        let led_by = view.led_by.take();
+        *view = View { led_by, ..View::at(engine, position) };
         drop(view);
         self.access.send_replace(());
         self.moved.send_replace(position);
@@ -188,18 +208,35 @@ impl Views {
     pub(super) fn set_stalled(&self, stalled: Option<StoreError>) {
         let known = self.look(|view| view.stalled.is_none() && stalled.is_none());
         if !known {
-            self.view.write().unwrap_or_else(PoisonError::into_inner).stalled = stalled;
+            self.write().stalled = stalled;
         }
     }
 
-    /// Notes whether this node leads.
-    pub(super) fn set_leads(&self, leads: bool) {
-        self.view.write().unwrap_or_else(PoisonError::into_inner).leads = leads;
+    /// Notes that this node leads, for as long as it believes so. Who may ask depends on it.
+    pub(super) fn set_leads(&self, belief: Option<Belief>) {
+        self.write().belief = belief;
+        self.access.send_replace(());
+    }
+
+    /// Notes who leads.
+    pub(super) fn set_led_by(&self, leader: Option<Leading>) {
+        if self.look(|view| view.led_by != leader) {
+            self.write().led_by = leader;
+        }
+    }
+
+    /// Notes that this node has everything that the journal had when it was asked.
+    pub(super) fn set_caught_up(&self, asked: Instant) {
+        self.write().caught_up = asked;
     }
 
     /// A reader cannot leave the view half changed, and a writer that panics ends its node.
     fn read(&self) -> RwLockReadGuard<'_, View> {
         self.view.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, View> {
+        self.view.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -27,7 +27,8 @@ pub(crate) use postgres::JOURNAL_TABLES;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresJournal, PostgresOptions};
 pub use seam::{
-    Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, Snapshot, Stored,
+    Append, BatchId, Campaign, Candidate, Journal, Leadership, Leading, Position, Recorded,
+    Snapshot, Stored,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;

@@ -102,6 +102,15 @@ pub enum Campaign {
     },
 }
 
+/// Who leads a store that several can lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leading {
+    /// Its name.
+    pub node: String,
+    /// Where clients reach it.
+    pub address: Option<String>,
+}
+
 /// A term that was won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leadership {
@@ -125,6 +134,11 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// Tries to become the leader: takes the next term if nobody holds one, and reads the head in the same transaction.
     /// When it returns `Won`, no append of an earlier term can succeed any more.
     fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign>;
+
+    /// Who holds a term now, for who does not want one. `None` if nobody does, or where only a campaign can tell.
+    fn leader(&self) -> Promise<'_, Option<Leading>> {
+        Box::pin(async { Ok(None) })
+    }
 
     /// Keeps a term. [`StoreError::Stale`] if it has passed. Where terms do not expire it only checks.
     fn renew(&self, term: Term) -> Promise<'_, ()>;

@@ -8,8 +8,11 @@
 //! `windlass run` and programs with typed steps are this. Nobody else can take over its store, so leader and worker share
 //! one fate: a closed lid or Ctrl-Z ends no lease.
 
+mod address;
 mod clock;
 mod cluster;
+#[cfg(feature = "http")]
+mod node_link;
 #[cfg(feature = "sqlite")]
 mod peek;
 mod records;
@@ -19,8 +22,11 @@ mod station;
 mod stores;
 mod tee;
 
+pub use address::StoreAddress;
 pub use clock::system_now;
 pub use cluster::{cluster_id, is_of_cluster};
+#[cfg(feature = "http")]
+pub use node_link::NodeLink;
 #[cfg(feature = "sqlite")]
 pub use peek::peek;
 pub use records::Records;

@@ -14,6 +14,7 @@ use windlass_core::time::Span;
 
 use super::clock::system_now;
 use super::stores::Stores;
+use crate::clock::Clock;
 #[cfg(feature = "http")]
 use crate::controller::api::{About, Api, Kept};
 use crate::controller::metrics::Tally;
@@ -53,12 +54,17 @@ pub struct Office {
     pub address: Option<String>,
     /// How long the leases of workers apart last.
     pub ttl: Span,
+    /// What it does while somebody else leads.
+    pub stand_by: StandBy,
+    /// Its worker, if it has one.
+    pub own: Option<WorkerId>,
 }
 
 impl Office {
     /// That of a node whose store nobody else can lead, and that nobody else works for.
     pub fn alone(name: &str) -> Self {
-        Self { name: name.to_owned(), address: None, ttl: TTL }
+        let (name, stand_by) = (name.to_owned(), StandBy::Refuse);
+        Self { name, address: None, ttl: TTL, stand_by, own: Some(OWN) }
     }
 }
 
@@ -96,6 +102,8 @@ pub enum StationError {
 #[derive(Debug)]
 pub struct Station {
     handle: Handle,
+    /// Told first where others can lead: they need not wait for what else is to be done here.
+    retire: ShutdownSender,
     shutdown: ShutdownSender,
     shutdown_worker: ShutdownSender,
     node: JoinHandle<Result<(), NodeError>>,
@@ -116,20 +124,28 @@ impl Station {
 
     /// Takes the lead of the stores, or says who has it. Nothing runs yet, not even what an earlier life left open.
     pub async fn lead(stores: &Stores, office: Office) -> Result<Self, StationError> {
+        let mut station = Self::open(stores, office).await?;
+        station.until_it_leads().await?;
+        Ok(station)
+    }
+
+    /// Leads the stores, or stands by to.
+    pub async fn open(stores: &Stores, office: Office) -> Result<Self, StationError> {
         let sealed_at_end = office.address.is_none().then_some(SEALED_AT_END);
         let config = NodeConfig {
             candidate: Candidate { node: office.name, address: office.address },
             engine: Config::default(),
             ttl: office.ttl,
-            own: Some(OWN),
-            stand_by: StandBy::Refuse,
+            own: office.own,
+            stand_by: office.stand_by,
+            clock: own_clock(),
         };
         let (node, handle) = Node::open(Arc::clone(&stores.journal), config).await?;
         // Before anything happens.
         let tally = Tally::new(&handle, Arc::clone(&stores.journal));
-        let (shutdown, ends) = ShutdownSender::new();
+        let ((retire, retires), (shutdown, ends)) = (ShutdownSender::new(), ShutdownSender::new());
         let (shutdown_worker, _) = ShutdownSender::new();
-        let node = tokio::spawn(node.run(ends));
+        let node = tokio::spawn(node.run_and_retire(retires, ends));
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
         let keeping = Keeping { sealed_at_end, ..Keeping::default() };
@@ -143,8 +159,9 @@ impl Station {
             let (sender, ends) = ShutdownSender::new();
             (sender, tokio::spawn(keep_tables(keeper, ends)))
         });
-        let mut station = Self {
+        Ok(Self {
             handle,
+            retire,
             shutdown,
             shutdown_worker,
             node,
@@ -152,9 +169,17 @@ impl Station {
             upkeep,
             histories,
             tables,
-        };
-        station.until(|view| view.leads).await?;
-        Ok(station)
+        })
+    }
+
+    /// Waits until it leads, or cannot go on.
+    pub async fn until_it_leads(&mut self) -> Result<(), StationError> {
+        self.until(View::leads).await
+    }
+
+    /// Leaves the lead to others, and goes on answering and following.
+    pub fn retire(&self) {
+        self.retire.shut_down();
     }
 
     /// Begins to work on everything that is open.
@@ -225,6 +250,7 @@ impl Station {
         let (sender, upkeep) = self.upkeep;
         sender.shut_down();
         let upkeep = upkeep.await.map_err(|error| panicked(&error))?;
+        self.retire.shut_down();
         self.shutdown.shut_down();
         self.node.await.map_err(|error| panicked(&error))??;
         if let Some((sender, tables)) = self.tables {
@@ -256,6 +282,17 @@ fn worker(handle: &Handle, crew: Crew) -> Worker {
         spooled: Vec::new(),
     };
     Worker::in_process(register, crew.slots + AHEAD, Arc::new(handle.clone()), crew.executor)
+}
+
+/// Terms end by time where others can lead, and time goes on while a machine sleeps.
+#[cfg(unix)]
+const fn own_clock() -> Clock {
+    Clock::of_machine()
+}
+
+#[cfg(not(unix))]
+fn own_clock() -> Clock {
+    Clock::of_runtime()
 }
 
 async fn of_worker(

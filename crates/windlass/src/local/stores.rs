@@ -4,18 +4,31 @@
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use windlass_core::time::Span;
+
+#[cfg(feature = "sqlite")]
+use super::address::StoreAddress;
 use super::clock::system_now;
+#[cfg(feature = "postgres")]
+use crate::archive::PostgresArchive;
 #[cfg(feature = "sqlite")]
 use crate::archive::SqliteArchive;
 use crate::archive::{Archive, MemoryArchive};
 #[cfg(feature = "sqlite")]
 use crate::journal::SqliteJournal;
 use crate::journal::{Journal, MemoryJournal};
+#[cfg(feature = "postgres")]
+use crate::journal::{PostgresJournal, PostgresOptions};
 #[cfg(feature = "sqlite")]
 use crate::logs::FileLogs;
+#[cfg(feature = "postgres")]
+use crate::logs::PostgresLogs;
 use crate::logs::{LogStore, MemoryLogs};
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 use crate::store::StoreError;
+#[cfg(feature = "postgres")]
+use crate::tables::PostgresTables;
 #[cfg(feature = "sqlite")]
 use crate::tables::SqliteTables;
 use crate::tables::Tables;
@@ -33,9 +46,42 @@ pub struct Stores {
     pub tables: Option<Arc<dyn Tables>>,
     /// What whoever runs this should know about where they are.
     pub warnings: Vec<String>,
+    /// Which cluster they are of, where several controllers share them; else nobody but the one who leads has them.
+    pub shared: Option<String>,
 }
 
 impl Stores {
+    /// Opens the stores at an address, and makes what is not there. Where several controllers share them, a term lasts so
+    /// long unless it is renewed.
+    #[cfg(feature = "sqlite")]
+    pub async fn at(address: &StoreAddress, term: Span) -> Result<Self, StoreError> {
+        match address {
+            StoreAddress::Folder(folder) => Self::open(folder),
+            #[cfg(feature = "postgres")]
+            StoreAddress::Postgres { url, .. } => Self::in_postgres(url, term).await,
+            #[cfg(not(feature = "postgres"))]
+            StoreAddress::Postgres { .. } => unreachable!("no such address is read: {term}"),
+        }
+    }
+
+    /// Opens the stores in a database of PostgreSQL, and makes what is not there. A term lasts so long unless it is
+    /// renewed.
+    #[cfg(feature = "postgres")]
+    pub async fn in_postgres(url: &str, term: Span) -> Result<Self, StoreError> {
+        let options = PostgresOptions { term, ..PostgresOptions::default() };
+        let journal = PostgresJournal::open(url, options).await?;
+        let shared = Some(journal.cluster().await?);
+        let tables: Arc<dyn Tables> = Arc::new(PostgresTables::open(url).await?);
+        Ok(Self {
+            journal: Arc::new(journal),
+            archive: Arc::new(PostgresArchive::open(url).await?),
+            logs: Arc::new(PostgresLogs::open(url).await?),
+            tables: Some(tables),
+            warnings: Vec::new(),
+            shared,
+        })
+    }
+
     #[cfg(feature = "sqlite")]
     /// Opens the stores in a folder, and makes what is not there.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
@@ -45,7 +91,8 @@ impl Stores {
         let logs = Arc::new(FileLogs::open(folder)?);
         keep_out_of_git(folder);
         let tables: Arc<dyn Tables> = Arc::new(SqliteTables::open(folder)?);
-        Ok(Self { journal: Arc::new(journal), archive, logs, tables: Some(tables), warnings })
+        let (journal, tables) = (Arc::new(journal), Some(tables));
+        Ok(Self { journal, archive, logs, tables, warnings, shared: None })
     }
 
     #[cfg(feature = "sqlite")]
@@ -55,7 +102,8 @@ impl Stores {
         let warnings = journal.warnings().to_vec();
         let archive = Arc::new(SqliteArchive::read(folder)?);
         let logs = Arc::new(FileLogs::open(folder)?);
-        Ok(Self { journal: Arc::new(journal), archive, logs, tables: None, warnings })
+        let journal = Arc::new(journal);
+        Ok(Self { journal, archive, logs, tables: None, warnings, shared: None })
     }
 
     /// Stores that end with their process.
@@ -66,6 +114,7 @@ impl Stores {
             logs: Arc::new(MemoryLogs::new()),
             tables: None,
             warnings: Vec::new(),
+            shared: None,
         }
     }
 }

@@ -277,15 +277,17 @@ impl<'a> Shift<'a> {
             Some(Err(error @ (LinkError::Over(_) | LinkError::Gone(_)))) => {
                 return self.bereave(error);
             }
-            Some(Err(error)) => error.to_string(),
-            None => "its exchange failed".to_owned(),
+            Some(Err(error)) => Some(error),
+            None => None,
         };
-        self.last_error = error;
+        // Who says that it does not lead knows soon who does.
+        let soon = matches!(error, Some(LinkError::NotLeader(_)));
+        self.last_error = error.map_or("its exchange failed".to_owned(), |it| it.to_string());
         if self.exchanges.is_empty() {
             self.session.on_unreached();
             self.keep_outcomes();
             let holds = self.session.busy() > 0 || !self.kept.is_empty();
-            self.rests_until = Some(Instant::now() + self.backoff.next(holds));
+            self.rests_until = Some(Instant::now() + self.backoff.next(holds || soon));
         }
     }
 

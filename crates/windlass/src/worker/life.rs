@@ -10,10 +10,10 @@ use windlass_core::session::{Refusal, Register, Registered};
 use windlass_core::time::Time;
 
 use super::backoff::Backoff;
-use super::clock::Clock;
 use super::exchanges::{Left, Shift};
 use super::executor::Executor;
 use super::state::{Membership, StateError};
+use crate::clock::Clock;
 use crate::link::{Link, LinkError};
 use crate::shutdown::Shutdown;
 
@@ -155,6 +155,8 @@ impl Worker {
                 () = at(late) => return Err(self.no_leader(last)),
                 registered = self.link.register(self.register.clone()) => registered,
             };
+            // Who says that it does not lead knows soon who does.
+            let mut soon = !self.register.spooled.is_empty();
             match registered {
                 Ok(Ok(told)) => {
                     self.register.spooled.clear();
@@ -166,9 +168,12 @@ impl Worker {
                 Ok(Err(refusal)) => return Err(WorkerError::Refused(refusal)),
                 Err(LinkError::Revoked(_)) => return Err(WorkerError::Refused(Refusal::Revoked)),
                 Err(error) if error.is_final() => return Err(error.into()),
-                Err(error) => last = error.to_string(),
+                Err(error) => {
+                    soon |= matches!(error, LinkError::NotLeader(_));
+                    last = error.to_string();
+                }
             }
-            let again = Instant::now() + backoff.next(!self.register.spooled.is_empty());
+            let again = Instant::now() + backoff.next(soon);
             tokio::select! {
                 () = ends.any() => return Ok(None),
                 () = at(late) => return Err(self.no_leader(last)),

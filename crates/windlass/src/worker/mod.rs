@@ -3,7 +3,6 @@
 //! [`Worker::run`] joins the leader over a link, exchanges with it, and has an [`Executor`] run what it is granted.
 
 mod backoff;
-mod clock;
 mod exchanges;
 mod executor;
 #[cfg(unix)]
@@ -16,7 +15,8 @@ pub mod outputs;
 pub(crate) mod platform;
 mod state;
 
-pub use clock::Clock;
 pub use executor::{Attempt, Executor, Orders, Over, Prepared};
 pub use life::{Ends, Worker, WorkerError};
 pub use state::{Membership, State, StateError};
+
+pub use crate::clock::Clock;

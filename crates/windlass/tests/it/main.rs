@@ -21,6 +21,8 @@ mod flawed;
 mod golden;
 #[cfg(target_os = "linux")]
 mod guard;
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+mod ha;
 mod logs;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
 mod postgres;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use windlass::clock::Clock;
 use windlass::controller::{Handle, Node, NodeConfig, StandBy, TableKeeper};
 use windlass::core::engine::{Config, Request, Submit};
 use windlass::core::id::{Incarnation, RunId, WorkerId};
@@ -43,6 +44,7 @@ impl Led {
             ttl: Span::secs(15),
             own: None,
             stand_by: StandBy::Wait,
+            clock: Clock::of_runtime(),
         };
         let (node, handle) =
             Node::open(Arc::clone(&journal), config).await.expect("it works in a test");

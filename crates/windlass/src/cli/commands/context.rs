@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
 use crate::cli::reading::Saved;
 use crate::cli::settings::{CLIENT, Layers};
-use crate::link::http::{Place, dialler};
+use crate::link::http::{Places, dialler};
 
 /// Save the controller that commands ask; without one, show it
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ Examples:
 pub(crate) struct Args {
     /// The controller's address
     #[arg(value_name = "URL")]
-    url: Option<Place>,
+    url: Option<Places>,
     /// A file with the controller's token
     #[arg(long, value_name = "FILE", requires = "url")]
     token_file: Option<PathBuf>,

@@ -9,10 +9,15 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
 use crate::cli::logging::LogArgs;
-use crate::cli::otlp;
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Dev, Runs, Serve};
 use crate::cli::settings::ConfigArgs;
+use crate::cli::{environment, otlp};
+use crate::controller::StandBy;
+use crate::local::StoreAddress;
+
+/// A folder is led for as long as its process lives.
+const TERM: Span = Span::secs(6);
 
 /// Start a controller and workers here, to try a cluster out
 #[derive(Debug, clap::Args)]
@@ -50,12 +55,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         return Err(CliError::usage("`windlass dev` listens on a loopback address only")
             .hint("`windlass serve` and `windlass worker` are for others"));
     }
-    let store = match &args.store {
+    let folder = match &args.store {
         Some(store) => store_folder(store)?,
         None => context.folder.join(STORE),
     };
     let each = (cores() / args.workers).max(1);
-    let token_file = serving::token_for_workers(&store)?;
+    let store = StoreAddress::Folder(folder.clone());
+    let token_file = serving::token_for_workers(&folder)?;
     serving::dev(&Dev {
         serve: Serve {
             listen: args.listen,
@@ -64,6 +70,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             hosts: Vec::new(),
             rate: RATE,
             store,
+            state: folder,
+            name: environment::host_name(),
+            stand_by: StandBy::Refuse,
+            term: TERM,
+            ca: None,
             ttl: args.lease_ttl,
             runs: Runs::PinnedOnly,
             token_file,

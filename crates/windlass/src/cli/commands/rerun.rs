@@ -50,7 +50,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let folder = match args.origin.origin(context)? {
         Origin::Store(folder) => folder,
-        Origin::Controller(controller) => return run_there(args, context, controller),
+        Origin::Controller(controller) => return run_there(args, context, *controller),
     };
     // Whoever reads a store keeps files open that the next one wants to write, so this reading ends first.
     let Some(order) = order(args, context, folder)? else { return Ok(exit::SUCCESS) };

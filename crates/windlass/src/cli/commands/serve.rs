@@ -1,7 +1,7 @@
 //! `windlass serve`
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_core::spec::duration;
 use windlass_core::time::Span;
@@ -10,24 +10,29 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
-use crate::cli::otlp;
-use crate::cli::project::{STORE, store_folder};
+use crate::cli::project::STORE;
 use crate::cli::serving::{self, Runs, Serve, TlsPaths};
 use crate::cli::settings::ConfigArgs;
+use crate::cli::{environment, otlp};
+use crate::controller::StandBy;
 use crate::controller::traces::Collector;
 use crate::link::http::{BadPlace, Place};
+use crate::local::StoreAddress;
 
 /// Lead a cluster: keep its runs, and hand their steps to workers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It runs steps itself, too, unless told not to; workers join with `windlass worker --join`. The
+It runs steps itself, too, unless told not to; workers join with `windlass worker --join`. Several
+controllers may share a database: one leads, the others stand by and take over. The
 first Ctrl-C or SIGTERM lets steps that run here finish, the second one ends them. Workers go on
 without it for a while and find it again.
 
 Examples:
   windlass serve
   windlass serve --listen 0.0.0.0:7700 --token-file token --advertise http://build.example:7700
-  windlass serve --listen 0.0.0.0:7700 --token-file token --tls-cert tls.pem --tls-key tls.key")]
+  windlass serve --listen 0.0.0.0:7700 --token-file token --tls-cert tls.pem --tls-key tls.key
+  windlass serve --store postgres://windlass@db.example/windlass --listen 0.0.0.0:7700 \\
+    --token-file token --advertise http://a.example:7700")]
 pub(crate) struct Args {
     #[command(flatten)]
     _file: ConfigArgs,
@@ -43,9 +48,21 @@ pub(crate) struct Args {
     /// Take so many requests a second of one token or address; workers that have joined are not counted
     #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate_limit: u32,
-    /// Where to keep runs: a folder; `.windlass` if not said
+    /// Where to keep runs: a folder, or a database that controllers share, `postgres://…`; `.windlass` if not said
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
+    /// What this controller keeps for itself; in the folder of runs, or in `.windlass`, if not said
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// What it is called; like its machine if not said
+    #[arg(long, value_name = "NAME", value_parser = super::worker::name)]
+    name: Option<String>,
+    /// While another controller leads the same database: stand by (auto), or end (leader)
+    #[arg(long, value_name = "ROLE", default_value = "auto")]
+    role: Role,
+    /// How long a database is led without a word of who leads it, such as 6s; it gives word four times in it
+    #[arg(long, value_name = "DURATION", default_value = "6s", value_parser = term)]
+    term: Span,
     /// How long a step belongs to a worker that is not heard, such as 15s
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
@@ -67,8 +84,11 @@ pub(crate) struct Args {
     /// The file with its private key
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Steps at a time here; as many as there are cores if not said
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// A file with the certificates of who vouches for other controllers; else whom browsers believe
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Steps at a time here, none with 0; as many as there are cores if not said
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     jobs: Option<u32>,
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]
@@ -85,11 +105,36 @@ pub(super) const RATE: u32 = 1_000;
 const LEASES: (Span, Span) = (Span::secs(2), Span::hours(24));
 
 pub(super) fn lease(text: &str) -> Result<Span, String> {
+    within(text, LEASES, "it lasts from 2s to 24h")
+}
+
+/// A term that is shorter is lost by the pause of a busy database; after one that is longer a cluster stands still for
+/// minutes.
+const TERMS: (Span, Span) = (Span::secs(1), Span::mins(5));
+
+fn term(text: &str) -> Result<Span, String> {
+    within(text, TERMS, "it lasts from 1s to 5m")
+}
+
+fn within(text: &str, (least, most): (Span, Span), otherwise: &str) -> Result<Span, String> {
     let span = duration(text).map_err(|_| "write it like 15s or 2m".to_owned())?;
-    if (LEASES.0..=LEASES.1).contains(&span) {
-        return Ok(span);
+    if (least..=most).contains(&span) { Ok(span) } else { Err(otherwise.to_owned()) }
+}
+
+/// What a controller does while another one leads.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Role {
+    Auto,
+    Leader,
+}
+
+impl From<Role> for StandBy {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Auto => Self::Wait,
+            Role::Leader => Self::Refuse,
+        }
     }
-    Err("it lasts from 2s to 24h".to_owned())
 }
 
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
@@ -132,12 +177,18 @@ fn tls_paths((certificate, key): (PathBuf, PathBuf)) -> TlsPaths {
     TlsPaths { certificate, key }
 }
 
+/// Where runs are, and where this controller keeps what is its own: a folder may have both.
+fn places(args: &Args, context: &Context) -> Result<(StoreAddress, PathBuf), CliError> {
+    let here = context.folder.join(STORE);
+    let store = args.store.as_deref().map(StoreAddress::parse).transpose()?;
+    let store = store.unwrap_or_else(|| StoreAddress::Folder(here.clone()));
+    let beside = store.folder().map_or(here, Path::to_owned);
+    Ok((store, args.state.clone().unwrap_or(beside)))
+}
+
 /// Serves until it is told to end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let store = match &args.store {
-        Some(store) => store_folder(store)?,
-        None => context.folder.join(STORE),
-    };
+    let (store, state) = places(args, context)?;
     serving::serve(&Serve {
         listen: args.listen,
         advertise: args.advertise.clone(),
@@ -145,6 +196,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         hosts: args.allow_host.clone(),
         rate: args.rate_limit,
         store,
+        state,
+        name: args.name.clone().unwrap_or_else(environment::host_name),
+        stand_by: args.role.into(),
+        term: args.term,
+        ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         ttl: args.lease_ttl,
         runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },
         token_file: args.token_file.clone(),

@@ -32,8 +32,8 @@ pub(crate) struct Args {
     command: Option<Command>,
     #[command(flatten)]
     _file: ConfigArgs,
-    /// Where a controller is; say it again for others of the same cluster
-    #[arg(long, value_name = "URL", required = true)]
+    /// Where a controller is; others of the same cluster behind commas, or say it again
+    #[arg(long, value_name = "URL", required = true, value_delimiter = ',')]
     join: Vec<Place>,
     /// Steps at a time; as many as there are cores if not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -68,7 +68,7 @@ enum Command {
 }
 
 /// A name is shown in tables and is that of a folder.
-fn name(text: &str) -> Result<String, String> {
+pub(super) fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.') {
         return Ok(text.to_owned());

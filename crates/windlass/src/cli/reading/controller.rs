@@ -1,32 +1,38 @@
 //! Requests to a controller, and what its refusals mean to somebody at a command line.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 use windlass_core::engine::Utc;
 use windlass_core::time::Time;
 
+use super::search::{Miss, Search};
 use crate::cli::error::CliError;
 use crate::cli::output::Hints;
-use crate::link::http::{Answered, Ask, CallError, Client, Place, Problem};
+use crate::link::http::{Answered, Ask, CallError, Client, Place, Places, Problem};
 
 /// How long an answer may take that waits for nothing.
 const WITHIN: Duration = Duration::from_secs(15);
 
-/// A controller that commands ask.
+/// The controllers of a cluster that commands ask: who of them leads.
 #[derive(Debug)]
 pub(crate) struct Controller {
     client: Client,
-    place: Place,
+    given: Places,
+    /// Who led last.
+    leader: Mutex<Place>,
     hints: Hints,
 }
 
 impl Controller {
-    /// The controller at a place, which a client reaches, and which is named on a command line by these flags.
-    pub(crate) fn new(place: Place, client: Client, flags: String) -> Self {
+    /// The controllers at some places, which a client reaches, and which are named on a command line by these flags.
+    pub(crate) fn new(given: Places, client: Client, flags: String) -> Self {
         let hints = Hints { controller: Some(flags), ..Hints::default() };
-        Self { client, place, hints }
+        let leader = Mutex::new(given.first().clone());
+        Self { client, given, leader, hints }
     }
 
     /// Commands about its runs.
@@ -34,35 +40,56 @@ impl Controller {
         &self.hints
     }
 
-    /// Where it is.
-    pub(crate) const fn place(&self) -> &Place {
-        &self.place
+    /// Where the first of them is.
+    pub(crate) fn place(&self) -> &Place {
+        self.given.first()
     }
 
     /// Reads JSON.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
-        let answered = self.call(Ask::get(&self.place, path), Duration::ZERO).await?;
+        let answered = self.call(Ask::get(self.place(), path), Duration::ZERO).await?;
         self.read(&answered)
     }
 
     /// Has something done that `body` says.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Answered, CliError> {
-        self.call(Ask::post(&self.place, path, body), Duration::ZERO).await
+        self.call(Ask::post(self.place(), path, body), Duration::ZERO).await
     }
 
-    /// Makes a request whose answer may wait so long for something to happen. Who answers that another one leads is
-    /// followed there, once.
+    /// Makes a request of whoever leads, whose answer may wait so long for something to happen.
     pub(crate) async fn call(&self, ask: Ask<'_>, wait: Duration) -> Result<Answered, CliError> {
-        let within = wait + WITHIN;
-        let answered = match self.client.call(ask.clone(), within).await {
-            Err(CallError::NotLeader { leader: Some(leader), place }) => match self.led_by(&leader)
+        let (within, began) = (wait + WITHIN, Instant::now());
+        let mut search = Search::begin(self.given.all(), self.leader().clone());
+        loop {
+            let place = search.place().clone();
+            let missed = match self.client.call(Ask { place: &place, ..ask.clone() }, within).await
             {
-                Some(leader) => self.client.call(Ask { place: &leader, ..ask }, within).await,
-                None => Err(CallError::NotLeader { leader: Some(leader), place }),
-            },
-            answered => answered,
+                Err(error @ (CallError::Unreachable { .. } | CallError::NotLeader { .. })) => error,
+                answered => {
+                    *self.leader() = place;
+                    return Ok(answered?);
+                }
+            };
+            match search.turn(self.miss(&missed), began.elapsed()) {
+                Some(pause) => sleep(pause).await,
+                None => return Err(missed.into()),
+            }
+        }
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Place> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn miss(&self, error: &CallError) -> Miss {
+        let CallError::NotLeader { leader, .. } = error else { return Miss::Unreachable };
+        let Some(leader) = leader.as_ref().and_then(|it| it.parse().ok()) else {
+            return Miss::NobodyLeads;
         };
-        Ok(answered?)
+        if self.client.may_follow(self.given.all(), &leader) {
+            return Miss::LedBy(leader);
+        }
+        Miss::LedElsewhere
     }
 
     /// What an answer says.
@@ -72,13 +99,11 @@ impl Controller {
 
     /// An answer that no controller of this release gives.
     pub(crate) fn nonsense(&self, what: &str) -> CliError {
-        CliError::unreachable(format!("{} gave an answer that makes no sense: {what}", self.place))
-            .hint("is it a controller of windlass, of this release?")
-    }
-
-    fn led_by(&self, leader: &str) -> Option<Place> {
-        let leader = leader.parse().ok()?;
-        self.client.may_follow(std::slice::from_ref(&self.place), &leader).then_some(leader)
+        CliError::unreachable(format!(
+            "{} gave an answer that makes no sense: {what}",
+            self.leader()
+        ))
+        .hint("is it a controller of windlass, of this release?")
     }
 }
 
@@ -143,7 +168,9 @@ mod tests {
     fn a_refusal_is_somebodys_mistake_or_nobodys() {
         let code = |status, code: &str| {
             let (title, detail, problems) = ("refused".to_owned(), "no".to_owned(), Vec::new());
-            refused(&Problem { code: code.to_owned(), title, status, detail, problems }).exit_code()
+            let code = code.to_owned();
+            let problem = Problem { code, title, status, detail, problems, leader: None };
+            refused(&problem).exit_code()
         };
         assert_eq!(code(401, "no_token"), 2);
         assert_eq!(code(401, "wrong_token"), 2);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use windlass_core::engine::Engine;
 use windlass_core::id::WorkerId;
+use windlass_core::time::Span;
 
 use super::controller::Controller;
 use super::origin::{OriginArgs, folder};
@@ -16,13 +17,21 @@ use crate::cli::context::Context;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::project::STORE;
+use crate::controller::NodeError;
 use crate::controller::api::About;
-use crate::local::{Office, Socket, Station, StationError, Stores, is_led, leader_at, peek};
+use crate::journal::Leading;
+use crate::local::{
+    Office, Socket, Station, StationError, StoreAddress, Stores, is_led, leader_at, peek,
+};
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
+use crate::store::folder::make;
 
 /// The number of the worker in a leader's own process: what it holds ends with its process.
 const OWN: WorkerId = WorkerId(1);
+
+/// How long a shared store stays without a leader if this process is killed in the middle.
+const TERM: Span = Span::secs(2);
 
 /// Whoever decides, for as long as a command takes.
 #[derive(Debug)]
@@ -45,12 +54,20 @@ impl Desk {
         if let Some(controller) = args.named(context)? {
             return Ok(Self { controller, brief: None });
         }
-        // Where there is no store yet it is made as a controller would make it.
-        let store = folder(args.store.as_deref(), context);
-        let store = store.unwrap_or_else(|_| context.folder.join(STORE));
-        let brief = if is_led(&store) { None } else { Some(Brief::lead(&store).await?) };
-        let (client, place) = leader_at(&store);
-        Ok(Self { controller: Controller::new(place, client, String::new()), brief })
+        let named = args.store.as_deref().map(StoreAddress::parse).transpose()?;
+        let (store, state) = match named {
+            // A controller that runs here keeps what is its own here, too.
+            Some(shared @ StoreAddress::Postgres { .. }) => (shared, context.folder.join(STORE)),
+            // Where there is no store yet it is made as a controller would make it.
+            Some(StoreAddress::Folder(_)) | None => {
+                let store = folder(args.store.as_deref(), context);
+                let store = store.unwrap_or_else(|_| context.folder.join(STORE));
+                (StoreAddress::Folder(store.clone()), store)
+            }
+        };
+        let brief = if is_led(&state) { None } else { Some(Brief::lead(&store, &state).await?) };
+        let (client, place) = leader_at(&state);
+        Ok(Self { controller: Controller::new(place.into(), client, String::new()), brief })
     }
 
     /// To be asked.
@@ -68,28 +85,32 @@ impl Desk {
 }
 
 impl Brief {
-    async fn lead(store: &Path) -> Result<Self, CliError> {
+    async fn lead(store: &StoreAddress, state: &Path) -> Result<Self, CliError> {
+        let stores = Stores::at(store, TERM).await?;
+        if let Some(Leading { node, address }) = stores.journal.leader().await? {
+            return Err(StationError::from(NodeError::Led { node, pid: None, address }).into());
+        }
         refuse_to_interrupt(store).await?;
-        let stores = Stores::open(store)?;
         let station = Station::lead(&stores, Office::alone(&environment::host_name())).await?;
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let about = About { cluster: String::new(), advertise: String::new() };
         let (servers, ends) = ShutdownSender::new();
-        let socket = Socket::bind(store, station.api(&stores, &logs, about));
+        let made = make(state);
+        let socket = made.and_then(|()| Socket::bind(state, station.api(&stores, &logs, about)));
         let socket = socket.map_err(|error| {
-            CliError::unreachable(format!("nothing can be asked in {}: {error}", store.display()))
+            CliError::unreachable(format!("nothing can be asked in {}: {error}", state.display()))
         })?;
         Ok(Self { station, servers, serving: tokio::spawn(socket.run(ends)) })
     }
 }
 
 /// A takeover gives those who hold leases one TTL to be heard: by the time that their controller is back it may be over.
-async fn refuse_to_interrupt(store: &Path) -> Result<(), CliError> {
+async fn refuse_to_interrupt(store: &StoreAddress) -> Result<(), CliError> {
     let held = |engine: &Engine| engine.leases().filter(|lease| lease.worker != OWN).count();
     let held = peek(store, held).await.map_err(StationError::from)?.unwrap_or(0);
     if held == 0 {
         return Ok(());
     }
-    let what = format!("workers hold {held} steps of {}, and nobody leads it", store.display());
+    let what = format!("workers hold {held} steps of {store}, and nobody leads it");
     Err(CliError::usage(what).hint("start its controller first: this command then asks it"))
 }

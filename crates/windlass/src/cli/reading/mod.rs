@@ -25,6 +25,7 @@ mod patience;
 mod reading;
 mod remote;
 mod saved;
+mod search;
 mod source;
 
 pub(crate) use controller::{Controller, moment_of, segment};

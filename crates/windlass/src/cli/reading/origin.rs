@@ -14,12 +14,12 @@ use crate::cli::output::{self, Ink, quoted};
 use crate::cli::project::{self, STORE};
 use crate::cli::serving::read_token;
 use crate::cli::settings::{CLIENT, ConfigArgs, Layers, Said, Whence};
-use crate::link::http::{Client, Credentials, Place, dialler};
+use crate::link::http::{Client, Credentials, Places, dialler};
 
 /// Which controller to ask.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ControllerArgs {
-    /// Ask this controller; else `WINDLASS_URL` or `windlass context` says whom
+    /// Ask this controller, or whoever leads of several with commas between; else `WINDLASS_URL` or `windlass context`
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
     /// A file with the controller's token; else `WINDLASS_TOKEN_FILE`
@@ -48,14 +48,14 @@ pub(crate) enum Origin {
     /// Into the store in a folder.
     Store(PathBuf),
     /// At a controller.
-    Controller(Controller),
+    Controller(Box<Controller>),
 }
 
 impl OriginArgs {
     /// What decides, in order.
     pub(crate) fn origin(&self, context: &Context) -> Result<Origin, CliError> {
         match self.named(context)? {
-            Some(controller) => Ok(Origin::Controller(controller)),
+            Some(controller) => Ok(Origin::Controller(Box::new(controller))),
             None => Ok(Origin::Store(folder(self.store.as_deref(), context)?)),
         }
     }
@@ -85,18 +85,18 @@ impl ControllerArgs {
         } else {
             return Ok(None);
         };
-        let place: Place = url.parse().map_err(|error| bad_place(&by, &error))?;
+        let places: Places = url.parse().map_err(|error| bad_place(&by, &error))?;
         if self.to.is_none() {
-            let line = format!("asking {place} ({by})");
+            let line = format!("asking {places} ({by})");
             output::talk(&context.err.paint(Ink::Quiet, &line));
         }
-        let files = Files { place: &place, layers: &layers, context };
+        let files = Files { places: &places, layers: &layers, context };
         let token = files.named("token-file", self.token_file.as_deref());
         let token = token.map(|file| read_token(&file)).transpose()?;
         let dial = dialler(files.named("ca", self.ca.as_deref()).as_deref());
         let dial = dial.map_err(CliError::usage)?;
         let client = Client::new(dial, Credentials { token, worker: None });
-        Ok(Some(Controller::new(place, client, self.flags())))
+        Ok(Some(Controller::new(places, client, self.flags())))
     }
 
     /// The flags that were given, for commands that are hinted at.
@@ -114,7 +114,7 @@ impl ControllerArgs {
 
 /// Looks for the files that go with a controller.
 struct Files<'a> {
-    place: &'a Place,
+    places: &'a Places,
     layers: &'a Layers,
     context: &'a Context,
 }
@@ -123,7 +123,7 @@ impl Files<'_> {
     /// The file that a setting names. That of the saved context is for its controller alone, and so is that of a file of
     /// settings which names one.
     fn named(&self, setting: &str, given: Option<&Path>) -> Option<PathBuf> {
-        let is_it = |url: &str| url.parse().as_ref() == Ok(self.place);
+        let is_it = |url: &str| url.parse().as_ref() == Ok(self.places);
         let given = || given.map(|file| self.context.folder.join(file));
         let value = |said: Said| PathBuf::from(said.values.concat());
         let by_variable = || self.layers.by_variable(CLIENT, setting).map(value);

@@ -26,7 +26,7 @@ impl Reading {
     pub(crate) fn open(args: &OriginArgs, context: &Context) -> Result<Self, CliError> {
         let source: Arc<dyn Source> = match args.origin(context)? {
             Origin::Store(folder) => Arc::new(Local::open(context, folder)?),
-            Origin::Controller(controller) => Arc::new(Remote::new(controller)),
+            Origin::Controller(controller) => Arc::new(Remote::new(*controller)),
         };
         Ok(Self { runtime: runtime()?, source })
     }

@@ -307,6 +307,10 @@ impl From<StationError> for CliError {
                 let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
                 let led = Self::unreachable(format!("another windlass runs here: {node}{pid}"));
                 match address {
+                    Some(address) if pid.is_empty() => Self::unreachable(format!(
+                        "{node} leads already, at {address}"
+                    ))
+                    .hint(format!("`--role auto` stands by; commands ask it: `--to {address}`")),
                     Some(address) => led
                         .hint(format!("it is a controller: `windlass submit FILE --to {address}`")),
                     None => led.hint(

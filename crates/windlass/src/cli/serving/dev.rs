@@ -17,7 +17,7 @@ use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::Level;
 use crate::link::TokenSecret;
-use crate::local::{StationError, peek};
+use crate::local::{StationError, StoreAddress, peek};
 
 /// How long workers may take to end once they are told to end at once.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -45,7 +45,9 @@ pub(crate) struct Dev {
 /// A file with a token for its own workers, where the store asks for one. Whoever may write to the store may do anything
 /// there, so it is given without asking; it is valid for as long as this process lives.
 pub(crate) fn token_for_workers(store: &Path) -> Result<Option<PathBuf>, CliError> {
-    let asks = crate::cli::reading::runtime()?.block_on(peek(store, |engine| engine.keys().asks()));
+    let address = StoreAddress::Folder(store.to_owned());
+    let asks = peek(&address, |engine| engine.keys().asks());
+    let asks = crate::cli::reading::runtime()?.block_on(asks);
     if asks.map_err(StationError::from)? != Some(true) {
         return Ok(None);
     }
@@ -132,7 +134,7 @@ impl Crew<'_> {
 
     fn start(&self, number: u32) -> io::Result<Child> {
         let name = format!("dev-{number}");
-        let state = self.order.serve.store.join("workers").join(&name);
+        let state = self.order.serve.state.join("workers").join(&name);
         let mut command = Command::new(&self.program);
         // What workers of this machine are set to be otherwise is not meant for these.
         for (name, _) in environment::all().iter().filter(|(name, _)| name.starts_with("WINDLASS_"))

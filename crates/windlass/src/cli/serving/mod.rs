@@ -1,13 +1,15 @@
 //! Processes that stay: a controller, a worker that joins one, and both at once for trying things out.
 //!
 //! `serve` leads a store and answers its API; `work` joins a cluster; `dev` is a controller with worker processes of its
-//! own. `chronicle` and `told` say what goes on, and `ends` hears when it is to end.
+//! own. `seat` has its stores and its node, `own` is the worker of a controller that shares its store. `chronicle` and `told` say what goes on, and `ends` hears when it is to end.
 
 mod chronicle;
 mod dev;
 mod doors;
 mod ends;
+mod own;
 mod post;
+mod seat;
 mod serve;
 mod token;
 mod told;

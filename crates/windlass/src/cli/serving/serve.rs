@@ -1,7 +1,7 @@
 //! `windlass serve`: leads a store, answers its API, and runs steps itself.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -14,19 +14,17 @@ use windlass_core::time::Span;
 use super::chronicle::Chronicle;
 use super::doors::{Doors, TlsPaths};
 use super::ends::Ends;
-use super::post::{guard, place};
+use super::seat::{Hands, Seat};
 use super::token::{self, Rereading};
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
-use crate::controller::api::{About, Api, FileTokens, Hosts, Server, metrics_router, router};
+use crate::controller::StandBy;
+use crate::controller::api::{About, FileTokens, Hosts, Server, metrics_router, router};
 use crate::controller::traces::{Collector, Traces};
 use crate::link::http::Place;
-use crate::local::{Crew, Office, Socket, Station, StationError, Stores, cluster_id, peek};
-use crate::logs::Announced;
+use crate::local::{Socket, Station, StationError, StoreAddress, peek};
 use crate::shutdown::{Shutdown, ShutdownSender};
-use crate::worker::State;
-use crate::worker::executors::{self, Builtin};
 
 /// The label of a worker that runs nothing but what is pinned to the leader.
 const PINNED_ONLY: &str = "pinned-only";
@@ -44,8 +42,18 @@ pub(crate) struct Serve {
     pub(crate) hosts: Vec<String>,
     /// Requests a second of one token or address.
     pub(crate) rate: u32,
-    /// The folder of its stores.
-    pub(crate) store: PathBuf,
+    /// Where its stores are.
+    pub(crate) store: StoreAddress,
+    /// The folder of what is its own.
+    pub(crate) state: PathBuf,
+    /// What it is called.
+    pub(crate) name: String,
+    /// What it does while another one leads the same stores.
+    pub(crate) stand_by: StandBy,
+    /// How long its term lasts unless it is renewed, where others can lead.
+    pub(crate) term: Span,
+    /// Who vouches for other controllers.
+    pub(crate) ca: Option<PathBuf>,
     /// How long leases last.
     pub(crate) ttl: Span,
     /// What it runs itself.
@@ -67,7 +75,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    fn warn(&self, warnings: &[String]) {
+    pub(super) fn warn(&self, warnings: &[String]) {
         for warning in warnings {
             self.log.note(Level::Warn, format!("warning: {warning}"));
         }
@@ -84,6 +92,17 @@ pub(crate) enum Runs {
 }
 
 impl Serve {
+    /// The folder in which commands find it.
+    pub(super) fn home(&self) -> &Path {
+        self.store.folder().unwrap_or(&self.state)
+    }
+
+    /// What its own worker advertises.
+    pub(super) fn own_labels(&self) -> Labels {
+        let more = (self.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
+        Labels::new(self.labels.iter().chain(more))
+    }
+
     /// What is spoken where it listens.
     const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
@@ -124,6 +143,8 @@ pub(super) fn no_signals(error: &std::io::Error) -> CliError {
 #[derive(Debug)]
 pub(super) struct Controller {
     station: Station,
+    /// Its own worker.
+    hands: Hands,
     /// Where it listens.
     url: String,
     advertise: String,
@@ -133,8 +154,6 @@ pub(super) struct Controller {
     /// Told last: what went on here was seen to its end.
     servers: ShutdownSender,
     tasks: Vec<JoinHandle<()>>,
-    /// Where its own worker lives.
-    _state: State,
 }
 
 impl Controller {
@@ -148,38 +167,26 @@ impl Controller {
         let doors = Doors::new(listener, order)?;
         let url = format!("{}://{address}", order.scheme());
         let advertise = order.advertise.as_ref().map_or_else(|| url.clone(), ToString::to_string);
-        let stores = Stores::open(&order.store)?;
-        order.warn(&stores.warnings);
-        let office = Office {
-            name: environment::host_name(),
-            address: Some(advertise.clone()),
-            ttl: order.ttl,
-        };
-        let mut station = Station::lead(&stores, office).await?;
-        let cluster = cluster_id(&order.store).map_err(|error| {
-            CliError::unreachable(format!("the store cannot be named: {error}"))
-        })?;
-        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-        let about = About { cluster: cluster.clone(), advertise: advertise.clone() };
+        let mut seat = Seat::take(order, &advertise).await?;
+        let about = About { cluster: seat.cluster.clone(), advertise: advertise.clone() };
         let (servers, ends) = ShutdownSender::new();
         let (ending, ends_soon) = ShutdownSender::new();
-        let api = station.api(&stores, &logs, about.clone());
+        let api = seat.api(about.clone());
         let api = api.with_tokens(tokens.clone()).known_as(hosts(order, address)).until(ends_soon);
         let api = api.at_rate(Rate { each_second: order.rate, at_once: 2 * order.rate });
         let server = Server::new(doors, router(Arc::new(api)));
-        let told = station.api(&stores, &logs, about.clone());
-        let mut tasks = observers(order, (&station, &stores), told, &ends).await?;
+        let mut tasks = observers(order, &seat, about.clone(), &ends).await?;
         tasks.push(tokio::spawn(server.run(ends.clone())));
         if let Some(file) = order.token_file.clone() {
             tasks.push(tokio::spawn(Rereading { file, tokens, log: order.log }.run(ends.clone())));
         }
         // For commands that are given in its folder. Others find it by its address.
-        if let Ok(socket) = Socket::bind(&order.store, station.api(&stores, &logs, about)) {
+        if let Ok(socket) = Socket::bind(order.home(), seat.api(about)) {
             tasks.push(tokio::spawn(socket.run(ends)));
         }
-        let state = State::open(&order.store.join("workers/leader"))?;
-        station.work(crew(order, &state, logs).await?).await?;
-        Ok(Self { station, url, advertise, cluster, ending, servers, tasks, _state: state })
+        let hands = seat.employ(order).await?;
+        let Seat { station, cluster, .. } = seat;
+        Ok(Self { station, hands, url, advertise, cluster, ending, servers, tasks })
     }
 
     /// Where it listens.
@@ -189,19 +196,24 @@ impl Controller {
 
     pub(super) fn say_hello(&self, order: &Serve) {
         let what = match order.runs {
+            _ if order.slots == 0 => "no steps run here".to_owned(),
             Runs::Anything => format!("{} steps at a time run here too", order.slots),
             Runs::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
         };
         let token = if asks(order, &self.station) { " --token-file FILE" } else { "" };
+        let leads = match &order.store {
+            StoreAddress::Folder(_) => "leads",
+            StoreAddress::Postgres { .. } => "leads or stands by for",
+        };
         order.log.greet(&format!(
-            "windlass {} leads cluster {} on {}\n\
+            "windlass {} {leads} cluster {} on {}\n\
              runs are kept in {}; {what}\n\
              join:    windlass worker --join {}{token}\n\
              submit:  windlass submit FILE --to {}{token}",
             env!("CARGO_PKG_VERSION"),
             self.cluster,
             self.url,
-            order.store.display(),
+            order.store,
             self.advertise,
             self.advertise,
         ));
@@ -214,10 +226,22 @@ impl Controller {
 
     /// Ends it: its own steps are finished first, unless it is told again.
     pub(super) async fn end(self, ends: &mut Ends) -> Result<u8, CliError> {
-        let Self { station, ending, servers, tasks, .. } = self;
+        let Self { station, hands, ending, servers, tasks, .. } = self;
         ending.shut_down();
+        let finish = async {
+            match hands {
+                // Others need not wait for what is finished here: its outcomes are told to who leads then.
+                Hands::Apart(own) => {
+                    station.retire();
+                    own.end().await;
+                }
+                Hands::None => station.retire(),
+                Hands::Own { .. } => {}
+            }
+            station.shut_down().await
+        };
         let ended = tokio::select! {
-            ended = station.shut_down() => ended.map_err(Into::into),
+            ended = finish => ended.map_err(Into::into),
             () = ends.next() => Ok(()),
         };
         servers.shut_down();
@@ -231,37 +255,24 @@ impl Controller {
 /// Those who tell of what goes on: in lines, in numbers and in spans.
 async fn observers(
     order: &Serve,
-    (station, stores): (&Station, &Stores),
-    api: Api,
+    seat: &Seat,
+    about: About,
     ends: &Shutdown,
 ) -> Result<Vec<JoinHandle<()>>, CliError> {
-    let views = Arc::clone(station.handle().views());
-    let chronicle = Chronicle::new(views, order.log);
+    let handle = seat.station.handle();
+    let chronicle = Chronicle::new(Arc::clone(handle.views()), order.log);
     let mut tasks = vec![tokio::spawn(chronicle.run(ends.clone()))];
     if let Some(address) = order.metrics {
         let listener = listen(address).await?;
-        let api = api.known_as(Hosts::listening_on(address));
+        let api = seat.api(about).known_as(Hosts::listening_on(address));
         let server = Server::new(listener, metrics_router(Arc::new(api)));
         tasks.push(tokio::spawn(server.run(ends.clone())));
     }
     if let Some(collector) = order.collector.clone() {
-        let traces = Traces::new(station.handle(), Arc::clone(&stores.journal), collector);
+        let traces = Traces::new(handle, Arc::clone(&seat.stores.journal), collector);
         tasks.push(tokio::spawn(traces.run(ends.clone())));
     }
     Ok(tasks)
-}
-
-/// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
-async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew, CliError> {
-    state.kill_strays().await?;
-    let name = environment::host_name();
-    let place = place(state, &order.root, &name);
-    let executor =
-        Builtin::new(place, guard(state).await?, logs).with_traces(executors::Traces::Own(None));
-    let executor = Arc::new(executor);
-    let more = (order.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
-    let labels = Labels::new(order.labels.iter().chain(more));
-    Ok(Crew { name, slots: order.slots, labels, executor })
 }
 
 /// What it is known by: where it listens, what its machine is called, and what else it was told.

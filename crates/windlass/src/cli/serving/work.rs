@@ -28,7 +28,7 @@ use crate::worker::{Clock, Ends, Membership, State, Worker};
 
 /// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
 /// memory of the worker while a reply is read.
-const AHEAD: u32 = 256;
+pub(super) const AHEAD: u32 = 256;
 
 /// The pause between two tries to reach a controller.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -14,6 +14,7 @@
 //! | `foreign` | workers of any make |
 //! | `cluster`, `metrics` | which cluster this is, and whether it is well, in numbers too |
 //! | `tokens`, `forced` | who may ask and who did; what an operator does against somebody's will |
+//! | `leading` | only who leads answers; others say who does |
 //! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
 //! | `routes`, `router` | which path leads where, and what it needs |
@@ -31,6 +32,7 @@ mod forced;
 mod foreign;
 mod hosts;
 mod input;
+mod leading;
 mod metrics;
 mod names;
 mod openapi;
@@ -50,5 +52,5 @@ pub use doors::{Accept, Bounds, Caller, Peer, Server};
 pub use hosts::Hosts;
 pub use metrics::metrics_router;
 pub use refused::Refused;
-pub use router::{About, Api, Kept, router};
+pub use router::{About, Api, Company, Kept, router};
 pub use routes::{Described, Needs, described};

@@ -11,6 +11,7 @@ use windlass_core::session::Refusal;
 
 use crate::archive::FindError;
 use crate::controller::NotLeader;
+use crate::journal::Leading;
 use crate::link::http::{LEADER_HEADER, PROTOCOL, Problem};
 use crate::store::StoreError;
 
@@ -23,17 +24,36 @@ pub struct Refused {
     detail: String,
     /// Everything that is wrong with a pipeline.
     problems: Vec<Value>,
+    /// Where who leads is reached, if that is known.
+    leader: Option<String>,
 }
 
 impl Refused {
     /// A refusal; `code` is stable.
     pub const fn new(status: StatusCode, code: &'static str, detail: String) -> Self {
-        Self { status, code, detail, problems: Vec::new() }
+        Self { status, code, detail, problems: Vec::new(), leader: None }
     }
 
     /// A pipeline, or what it was given, is wrong in all of these ways.
     pub(super) const fn unsound(code: &'static str, detail: String, problems: Vec<Value>) -> Self {
-        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code, detail, problems }
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self { status, code, detail, problems, leader: None }
+    }
+
+    /// Another controller leads, or will in a moment.
+    pub(super) fn not_leader(leader: Option<&Leading>) -> Self {
+        let address = leader.and_then(|leader| leader.address.clone());
+        let detail = match (leader, &address) {
+            (Some(Leading { node, .. }), Some(address)) => {
+                format!("this controller does not lead: {node} at {address} does")
+            }
+            (Some(Leading { node, .. }), None) => {
+                format!("this controller does not lead: {node} does")
+            }
+            (None, _) => "nobody leads now: ask again in a moment".to_owned(),
+        };
+        let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail);
+        Self { leader: address, ..refused }
     }
 
     /// There is no such run.
@@ -129,6 +149,7 @@ impl IntoResponse for Refused {
             status: self.status.as_u16(),
             detail: self.detail,
             problems: self.problems,
+            leader: self.leader.clone(),
         };
         let mut response = (self.status, Json(problem)).into_response();
         let kind = HeaderValue::from_static("application/problem+json");
@@ -144,7 +165,9 @@ impl IntoResponse for Refused {
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             // Nobody else can lead a store of its own; who leads a shared one is named here.
-            response.headers_mut().insert(LEADER_HEADER, HeaderValue::from_static(""));
+            let leader = self.leader.and_then(|leader| HeaderValue::from_str(&leader).ok());
+            let leader = leader.unwrap_or(HeaderValue::from_static(""));
+            response.headers_mut().insert(LEADER_HEADER, leader);
         }
         response
     }

@@ -16,10 +16,10 @@ use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
 use super::rates::{self, Rates};
 use super::refused::Refused;
-use super::routes::{Needs, Route, routes};
-use super::{documents, input, metrics};
+use super::routes::{Answers, Needs, Route, routes};
+use super::{documents, input, leading, metrics};
 use crate::archive::Archive;
-use crate::controller::{Handle, Histories, Intake};
+use crate::controller::{Handle, Histories, Intake, View};
 use crate::journal::Journal;
 use crate::link::http::ClusterId;
 use crate::logs::Announced;
@@ -38,6 +38,8 @@ pub struct Api {
     pub(super) clock: fn() -> Time,
     /// Tokens that are in no store.
     pub(super) tokens: FileTokens,
+    /// Who else may lead the same stores.
+    pub(super) company: Company,
     /// Whether only the user of this machine gets here, who need not show anything.
     pub(super) is_owners: bool,
     /// What it is known by; by anything, where only this machine's user gets in.
@@ -67,6 +69,15 @@ pub struct Kept {
     pub journal: Arc<dyn Journal>,
 }
 
+/// Who can lead the stores of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// Nobody else: what is durable is told whether it leads or not.
+    Alone,
+    /// Others at times: only who leads answers.
+    Others,
+}
+
 /// What a controller says of itself.
 #[derive(Clone, Debug)]
 pub struct About {
@@ -87,6 +98,7 @@ impl Api {
             about,
             clock,
             tokens: FileTokens::new(&[]),
+            company: Company::Alone,
             is_owners: false,
             hosts: None,
             rates: Rates::new(rates::USUAL),
@@ -102,6 +114,12 @@ impl Api {
     #[must_use]
     pub fn with_tokens(self, tokens: FileTokens) -> Self {
         Self { tokens, ..self }
+    }
+
+    /// The same, of a controller in this company.
+    #[must_use]
+    pub fn in_company(self, company: Company) -> Self {
+        Self { company, ..self }
     }
 
     /// The same, behind a door that only the user of this machine can open.
@@ -133,6 +151,16 @@ impl Api {
         Self { ending: Some(ending), ..self }
     }
 
+    /// Why this controller answers nothing, if others lead its stores and it does not.
+    pub(super) fn deposed(&self) -> Option<Refused> {
+        if self.company == Company::Alone {
+            return None;
+        }
+        let leader = |view: &View| (!view.leads()).then(|| view.led_by.clone());
+        let leader = self.handle.views().look(leader)?;
+        Some(Refused::not_leader(leader.as_ref()))
+    }
+
     pub(super) fn now(&self) -> Time {
         (self.clock)()
     }
@@ -141,10 +169,14 @@ impl Api {
 /// The routes of an API.
 pub fn router(api: Arc<Api>) -> Router {
     let mut router = Router::new();
-    for Route { path, needs, handler, .. } in routes() {
+    for Route { path, needs, answers, handler, .. } in routes() {
         let gate = Gate { api: Arc::clone(&api), needs };
         let counted = handler.layer(from_fn_with_state(gate.clone(), rates::count));
-        router = router.route(path, counted.layer(from_fn_with_state(gate, access::check)));
+        let mut guarded = counted.layer(from_fn_with_state(gate, access::check));
+        if answers == Answers::WhoLeads {
+            guarded = guarded.layer(from_fn_with_state(Arc::clone(&api), leading::check));
+        }
+        router = router.route(path, guarded);
     }
     // What there is not is not told to everybody either.
     let gate = Gate { api: Arc::clone(&api), needs: Needs::Scope(Scope::Read) };

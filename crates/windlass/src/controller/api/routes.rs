@@ -23,7 +23,17 @@ pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) method: MethodFilter,
     pub(super) needs: Needs,
+    pub(super) answers: Answers,
     pub(super) handler: MethodRouter<Arc<Api>>,
+}
+
+/// Which of the controllers that share a store answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// Each, for itself.
+    Each,
+    /// Who leads; the others say who that is.
+    WhoLeads,
 }
 
 impl Route {
@@ -34,6 +44,11 @@ impl Route {
             MethodFilter::POST => "post",
             _ => "other",
         }
+    }
+
+    /// The same, of each controller.
+    fn of_each(self) -> Self {
+        Self { answers: Answers::Each, ..self }
     }
 
     /// The same, for bodies of up to so many bytes.
@@ -80,7 +95,7 @@ pub(super) fn routes() -> Vec<Route> {
         open("/readyz", cluster::ready),
         open("/openapi.json", openapi::show),
         open("/cluster", cluster::show),
-        read("/metrics", metrics::show),
+        read("/metrics", metrics::show).of_each(),
         read("/runs", runs::list),
         submit("/runs", runs::submit).with_body(PIPELINE_MAX),
         read("/runs/{run}", runs::show),
@@ -118,7 +133,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 fn open<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::GET, path, Needs::Nothing, handler)
+    route(MethodFilter::GET, path, Needs::Nothing, handler).of_each()
 }
 
 fn read<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
@@ -154,5 +169,6 @@ fn route<H: Handler<T, Arc<Api>>, T: 'static>(
     needs: Needs,
     handler: H,
 ) -> Route {
-    Route { path, method, needs, handler: on(method, handler) }
+    let answers = Answers::WhoLeads;
+    Route { path, method, needs, answers, handler: on(method, handler) }
 }

@@ -46,7 +46,7 @@ impl State {
             *runs.entry(run.status).or_default() += 1;
         }
         Self {
-            leads: u8::from(view.leads),
+            leads: u8::from(view.leads()),
             stalled: u8::from(view.stalled.is_some()),
             position: view.position.0,
             leases: view.engine.counts().leases,

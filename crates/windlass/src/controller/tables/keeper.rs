@@ -96,7 +96,7 @@ impl TableKeeper {
 
     /// One look, if this node leads. Whoever does not lead leaves the tables to who does.
     pub(super) async fn keep(&mut self, shutdown: &mut Shutdown) -> Result<(), StoreError> {
-        let (leads, position) = self.views.look(|view| (view.leads, view.position));
+        let (leads, position) = self.views.look(|view| (view.leads(), view.position));
         if !leads {
             self.held = Held::default();
             return Ok(());

@@ -10,7 +10,7 @@ use windlass_core::id::RunId;
 use windlass_core::time::{Span, Time};
 
 use crate::archive::Archive;
-use crate::controller::clock::Clock;
+use crate::controller::clock::JournalClock;
 use crate::controller::handle::Handle;
 use crate::controller::histories::Histories;
 use crate::controller::view::{Followed, Follower, Published};
@@ -70,7 +70,7 @@ pub struct Upkeep {
     archive: Arc<dyn Archive>,
     logs: Arc<dyn LogStore>,
     keeping: Keeping,
-    clock: Clock,
+    clock: JournalClock,
     histories: Arc<Histories>,
     /// Whether the view no longer has what comes next.
     is_behind: bool,
@@ -86,7 +86,7 @@ impl Upkeep {
         (archive, logs): (Arc<dyn Archive>, Arc<dyn LogStore>),
         keeping: Keeping,
     ) -> Self {
-        let (clock, histories) = (Clock::starting_at(Time::ZERO), Arc::default());
+        let (clock, histories) = (JournalClock::starting_at(Time::ZERO), Arc::default());
         let (is_behind, saved) = (false, None);
         Self { handle, journal, archive, logs, keeping, clock, histories, is_behind, saved }
     }
@@ -126,7 +126,7 @@ impl Upkeep {
     /// Seals large runs that have ended, so that the next start need not fold them.
     async fn tidy_up(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
         let Some(steps) = self.keeping.sealed_at_end else { return Ok(()) };
-        let last = self.handle.views().look(|view| view.leads.then(|| view.engine.now()));
+        let last = self.handle.views().look(|view| view.leads().then(|| view.engine.now()));
         let Some(last) = last else { return Ok(()) };
         self.read_up_to_now(follower).await?;
         let runs = self.histories.ended_with(steps);
@@ -182,7 +182,7 @@ impl Upkeep {
             self.read_up_to_now(follower).await?;
             self.is_behind = false;
         }
-        let last = self.handle.views().look(|view| view.leads.then(|| view.engine.now()));
+        let last = self.handle.views().look(|view| view.leads().then(|| view.engine.now()));
         let Some(last) = last else { return Ok(()) };
         let now = self.now(last);
         self.seal(self.histories.ended_by(now - self.keeping.seal_after, SEALED_AT_ONCE)).await?;
@@ -193,7 +193,7 @@ impl Upkeep {
     /// Journal time, of which the view knows only when the last event was: time passes too while nothing happens.
     fn now(&mut self, last: Time) -> Time {
         if self.clock.now() < last {
-            self.clock = Clock::starting_at(last);
+            self.clock = JournalClock::starting_at(last);
         }
         self.clock.now()
     }

@@ -12,6 +12,7 @@ use crate::journal::batch::Key;
 use crate::journal::{BatchId, Position, Stored};
 use crate::store::StoreError;
 use crate::store::number::to_sql;
+use crate::store::postgres::failure::damaged;
 use crate::store::postgres::line::{Line, Parameter};
 
 /// Reads, on a connection of its own.
@@ -24,6 +25,16 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) async fn head(&self) -> Result<Position, StoreError> {
         self.line.call(|client| Box::pin(head(client))).await
+    }
+
+    pub(super) async fn cluster(&self) -> Result<String, StoreError> {
+        let asked = self
+            .line
+            .call(|client| Box::pin(async { client.query_typed(statement::CLUSTER, &[]).await }));
+        let rows = asked.await?;
+        let row =
+            rows.first().ok_or_else(|| damaged(&self.place, "it does not say which it is"))?;
+        Ok(row.get(0))
     }
 
     pub(super) async fn tail(

@@ -57,8 +57,13 @@ pub(super) const CAMPAIGN: &str = "
     RETURNING term, generation,
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 
-/// Who leads, or did last.
-pub(super) const LEADER: &str = "SELECT node, address FROM windlass_leader WHERE id = 1";
+/// Who leads, or did last, and whether its term lasts. Whoever stands by asks this again and again: it locks nothing, so
+/// it never stands in the way of who writes.
+pub(super) const LEADER: &str = "
+    SELECT node, address, until > clock_timestamp() AS lasts FROM windlass_leader WHERE id = 1";
+
+/// Which cluster this is.
+pub(super) const CLUSTER: &str = "SELECT cluster FROM windlass_cluster WHERE id = 1";
 
 /// Keeps a term that lasts.
 pub(super) const RENEW: &str = "

@@ -11,14 +11,19 @@ use super::snapshots::Snapshots;
 use super::terms::Terms;
 use super::writer::Writer;
 use crate::journal::batch::Batch;
-use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
+use crate::journal::{Append, Campaign, Candidate, Journal, Leading, Position, Snapshot, Stored};
 use crate::store::postgres::office::Office;
 use crate::store::postgres::partition::Partitions;
 use crate::store::postgres::schema::Tables;
 use crate::store::{Promise, StoreError};
 
-pub(crate) const TABLES: Tables =
-    Tables { store: "journal", migrations: &[include_str!("migrations/0001_journal.sql")] };
+pub(crate) const TABLES: Tables = Tables {
+    store: "journal",
+    migrations: &[
+        include_str!("migrations/0001_journal.sql"),
+        include_str!("migrations/0002_cluster.sql"),
+    ],
+};
 
 /// How long a term lasts unless it is renewed.
 const TERM: Span = Span::secs(6);
@@ -26,8 +31,9 @@ const TERM: Span = Span::secs(6);
 /// Events of a partition.
 const PARTITION: u64 = 1 << 22;
 
-/// How long a call may take that a term hangs on: less than what is left of it when it is renewed.
-const TERM_WITHIN: Duration = Duration::from_secs(2);
+/// The part of a term that a call may take which it hangs on: less than what is left of it when it is renewed, so that
+/// another one may be tried.
+const TERM_PART: u64 = 3;
 
 /// How long any other call may take.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -71,13 +77,20 @@ impl PostgresJournal {
         office.prepare(TABLES).await?;
         let (place, line) = (office.place(), |within| office.line(within));
         let partitions = Partitions::of("windlass_journal", options.partition);
+        let term_within = Duration::from_millis(options.term.part(TERM_PART).as_millis());
         Ok(Self {
-            terms: Arc::new(Terms { line: line(TERM_WITHIN), lasts: options.term }),
+            terms: Arc::new(Terms { line: line(term_within), lasts: options.term }),
             writer: Arc::new(Writer { line: line(WITHIN), place: Arc::clone(&place), partitions }),
             reader: Arc::new(Reader { line: line(WITHIN), place }),
             snapshots: Arc::new(Snapshots { line: line(SNAPSHOT_WITHIN), partitions }),
             office,
         })
+    }
+
+    /// Which cluster's journal this is: made by chance with the tables.
+    pub async fn cluster(&self) -> Result<String, StoreError> {
+        let reader = Arc::clone(&self.reader);
+        self.office.ask(async move { reader.cluster().await }).await
     }
 }
 
@@ -85,6 +98,11 @@ impl Journal for PostgresJournal {
     fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
         let terms = Arc::clone(&self.terms);
         self.office.ask(async move { terms.campaign(candidate).await })
+    }
+
+    fn leader(&self) -> Promise<'_, Option<Leading>> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.leader().await })
     }
 
     fn renew(&self, term: Term) -> Promise<'_, ()> {

@@ -6,7 +6,7 @@ use windlass_core::id::Term;
 use windlass_core::time::{Span, Time};
 
 use super::statement;
-use crate::journal::{Campaign, Candidate, Leadership, Position};
+use crate::journal::{Campaign, Candidate, Leadership, Leading, Position};
 use crate::store::StoreError;
 use crate::store::number::to_sql;
 use crate::store::postgres::line::{Line, Parameter, Work};
@@ -22,6 +22,10 @@ impl Terms {
     pub(super) async fn campaign(&self, candidate: Candidate) -> Result<Campaign, StoreError> {
         let lasts = self.lasts;
         self.line.call(move |client| campaign(client, candidate, lasts)).await
+    }
+
+    pub(super) async fn leader(&self) -> Result<Option<Leading>, StoreError> {
+        self.line.call(|client| Box::pin(leader(client))).await
     }
 
     pub(super) async fn renew(&self, term: Term) -> Result<(), StoreError> {
@@ -51,9 +55,13 @@ impl Terms {
 }
 
 /// Takes the term and reads the head in one transaction. The row is locked by the first statement, so every append under
-/// an earlier term has ended, and the second sees what it wrote.
+/// an earlier term has ended, and the second sees what it wrote. It is looked at before: who asks for a term locks the row
+/// also if it does not get it, and holds up who leads.
 fn campaign(client: &Client, candidate: Candidate, lasts: Span) -> Work<'_, Campaign> {
     Box::pin(async move {
+        if let Some(Leading { node, address }) = leader(client).await? {
+            return Ok(Campaign::LedBy { node, pid: None, address });
+        }
         client.batch_execute("BEGIN").await?;
         let lasts_ms = millis(lasts);
         let Candidate { node, address } = &candidate;
@@ -76,6 +84,13 @@ fn campaign(client: &Client, candidate: Candidate, lasts: Span) -> Work<'_, Camp
             lasts: Some(lasts),
         }))
     })
+}
+
+/// Who leads, if somebody does.
+async fn leader(client: &Client) -> Result<Option<Leading>, Error> {
+    let rows = client.query_typed(statement::LEADER, &[]).await?;
+    let led = rows.first().filter(|row| row.get("lasts"));
+    Ok(led.map(|row| Leading { node: row.get("node"), address: row.get("address") }))
 }
 
 fn led_by(row: Option<&Row>) -> Campaign {

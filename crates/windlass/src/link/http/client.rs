@@ -74,7 +74,7 @@ pub enum CallError {
     },
     /// It was refused.
     #[error("{}", .0.detail)]
-    Refused(Problem),
+    Refused(Box<Problem>),
 }
 
 /// A way to controllers.
@@ -273,7 +273,8 @@ fn judge(answered: Answered, place: &Place) -> Result<Answered, CallError> {
     }
     if answered.status == StatusCode::SERVICE_UNAVAILABLE {
         let leader = answered.headers.get(LEADER_HEADER);
-        let leader = leader.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let leader = leader.and_then(|value| value.to_str().ok()).filter(|it| !it.is_empty());
+        let leader = leader.map(str::to_owned);
         return Err(CallError::NotLeader { place: place.clone(), leader });
     }
     let problem = serde_json::from_slice(&answered.body).unwrap_or_else(|_| Problem {
@@ -282,6 +283,7 @@ fn judge(answered: Answered, place: &Place) -> Result<Answered, CallError> {
         status: answered.status.as_u16(),
         detail: format!("{place} answered {}: is it a controller of windlass?", answered.status),
         problems: Vec::new(),
+        leader: None,
     });
-    Err(CallError::Refused(problem))
+    Err(CallError::Refused(Box::new(problem)))
 }

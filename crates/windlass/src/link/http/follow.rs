@@ -78,6 +78,44 @@ impl fmt::Display for Place {
     }
 }
 
+/// Where the controllers of a cluster are: one place or more, with commas between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places(Vec<Place>);
+
+impl Places {
+    /// The first.
+    pub fn first(&self) -> &Place {
+        &self.0[0]
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Place] {
+        &self.0
+    }
+}
+
+impl From<Place> for Places {
+    fn from(place: Place) -> Self {
+        Self(vec![place])
+    }
+}
+
+impl FromStr for Places {
+    type Err = BadPlace;
+
+    fn from_str(text: &str) -> Result<Self, BadPlace> {
+        // Of a text there is at least one part.
+        Ok(Self(text.split(',').map(str::parse).collect::<Result<_, _>>()?))
+    }
+}
+
+impl fmt::Display for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&all.join(","))
+    }
+}
+
 /// Whether somebody who was given these places may go where one of them sends it: to another port of a host that it was
 /// given, or, if it knows the cluster's controllers by an authority of their own, to any of them; never from TLS to where
 /// there is none. Otherwise whoever answers once could have every token and step sent to a host of its own.
@@ -118,6 +156,15 @@ mod tests {
         assert_eq!(place("http://a:99999"), "its port is no number from 1 to 65535");
         assert_eq!(place("http://:1"), "it has no host, or port 0");
         assert_eq!(place("::1"), "an IPv6 address stands in brackets");
+    }
+
+    #[test]
+    fn several_stand_between_commas() {
+        let places: Places = "a,http://b:1".parse().unwrap();
+        assert_eq!(places.to_string(), "http://a:7700,http://b:1");
+        assert_eq!(places.first(), &places.all()[0]);
+        "a,,b".parse::<Places>().unwrap_err();
+        "".parse::<Places>().unwrap_err();
     }
 
     fn places(texts: &[&str]) -> Vec<Place> {

@@ -30,11 +30,11 @@ mod worker_link;
 
 pub use client::{Answered, Ask, CallError, Client, Credentials};
 pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket, dialler};
-pub use follow::{BadPlace, Place, may_follow};
+pub use follow::{BadPlace, Place, Places, may_follow};
 pub use testament::{report_ended, say_goodbye};
 pub(crate) use wire::BUFFER_MAX;
 pub use wire::{
     Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, KEY_HEADER, LEADER_HEADER,
-    LOG_SIZE_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER,
+    LOG_SIZE_HEADER, Leader, PROTOCOL, PROTOCOL_HEADER, Problem, Role, WORKER_HEADER,
 };
 pub use worker_link::HttpLink;

@@ -52,10 +52,16 @@ async fn report(will: &Will, started: &[Fence]) {
     let path = format!("/workers/{}/ended", will.worker.0);
     let ways: Vec<Place> = will.ways.iter().filter_map(|way| way.parse().ok()).collect();
     loop {
-        for way in &ways {
-            match client.post(way, &path, &report, WITHIN).await {
+        let mut next: Vec<Place> = ways.iter().rev().cloned().collect();
+        while let Some(way) = next.pop() {
+            match client.post(&way, &path, &report, WITHIN).await {
                 // Whatever the leader makes of it, it has heard it.
                 Ok(_) | Err(CallError::Refused(_)) => return,
+                // Who is no leader is believed once in a round.
+                Err(CallError::NotLeader { leader: Some(leader), .. }) if ways.contains(&way) => {
+                    let leader = leader.parse().ok().filter(|it| client.may_follow(&ways, it));
+                    next.extend(leader.filter(|it| !ways.contains(it)));
+                }
                 Err(CallError::Unreachable { .. } | CallError::NotLeader { .. }) => {}
             }
         }

@@ -45,6 +45,41 @@ pub struct Cluster {
     pub protocol: u32,
     /// Where it wants to be reached.
     pub advertise: String,
+    /// What the controller that answers is.
+    #[serde(default)]
+    pub role: Role,
+    /// Who leads, as far as that is known.
+    #[serde(default)]
+    pub leader: Option<Leader>,
+    /// The newest term that it knows of.
+    #[serde(default)]
+    pub term: u64,
+    /// The last event that it knows of.
+    #[serde(default)]
+    pub position: u64,
+    /// How long ago it had everything that there was.
+    #[serde(default)]
+    pub lag_ms: u64,
+}
+
+/// What a controller is in its cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It decides.
+    #[default]
+    Leader,
+    /// It follows, and takes over.
+    Standby,
+}
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
+    /// Its name.
+    pub node: String,
+    /// Where it is reached, if it says so.
+    pub address: Option<String>,
 }
 
 /// A guard's report: nothing of a worker's life is left.
@@ -117,4 +152,7 @@ pub struct Problem {
     /// Everything that is wrong with a pipeline, each as `windlass validate --json` prints it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<serde_json::Value>,
+    /// Where who leads is reached, from a controller that does not and knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
 }

@@ -18,6 +18,7 @@ use super::frame::{Inbox, Outbox, Read};
 use super::message::{Event, Order, Request};
 use super::program::{self, Common, Mark};
 use super::testament::Testament;
+use crate::clock;
 use crate::worker::platform::{self, Alarm, Children, TICK};
 
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
@@ -108,7 +109,7 @@ impl Process {
     fn serve(&mut self) -> io::Result<Life> {
         loop {
             let (told, ended) = self.wait()?;
-            let now = platform::boottime();
+            let now = clock::since_start();
             if ended || now.since(self.looked_at) >= TICK {
                 self.look(now)?;
             }
@@ -160,7 +161,7 @@ impl Process {
 
     /// Nothing runs: without end. Otherwise until something has to be looked at that tells nothing by itself.
     fn longest_wait(&self) -> Option<Timespec> {
-        let now = platform::boottime();
+        let now = clock::since_start();
         let write = self.write_at.map(|at| at.since(now));
         let order = self.inbox.has_message().then_some(Span::ZERO);
         let busy = !self.charges.is_empty() || !self.adopted.is_empty();

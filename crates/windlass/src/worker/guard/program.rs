@@ -15,7 +15,7 @@ use windlass_core::id::Fence;
 
 use super::entry::SOCKET_VARIABLE;
 use super::message::{NotSpawned, NotSpawnedCause, Order};
-use crate::worker::platform;
+use crate::clock;
 
 /// By its value the guard knows the descendants of a step.
 ///
@@ -43,7 +43,7 @@ impl Mark {
         if !outer.is_empty() {
             outer.push(" ");
         }
-        let started = platform::boottime().as_millis();
+        let started = clock::since_start().as_millis();
         Self { outer, own: format!("{}-{started}", getpid().as_raw_nonzero()) }
     }
 

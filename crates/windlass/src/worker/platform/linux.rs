@@ -11,8 +11,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper,
 };
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
 };
 use windlass_core::time::{Span, Time};
 
@@ -40,13 +40,6 @@ pub(crate) fn become_guard() -> io::Result<()> {
 #[expect(clippy::unnecessary_wraps, reason = "on other systems it may fail")]
 pub(crate) fn own_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
-}
-
-/// The time since the machine started, suspension included.
-pub(crate) fn boottime() -> Time {
-    let now = clock_gettime(ClockId::Boottime);
-    let millis = now.tv_sec * 1000 + now.tv_nsec / 1_000_000;
-    Time::from_millis(u64::try_from(millis).expect("the time since the start is not negative"))
 }
 
 /// A descriptor that becomes readable when this child ends. Without one the child has to be looked at.

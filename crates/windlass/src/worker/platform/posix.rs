@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, test_kill_process_group};
-use rustix::time::{ClockId, clock_gettime};
 use windlass_core::time::{Span, Time};
 
 /// How the guard's socket is written: it never waits.
@@ -29,13 +28,6 @@ pub(crate) const fn become_guard() -> io::Result<()> {
 /// The file of the running program.
 pub(crate) fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe()
-}
-
-/// The time since some start. On macOS this clock counts suspension.
-pub(crate) fn boottime() -> Time {
-    let now = clock_gettime(ClockId::Monotonic);
-    let millis = now.tv_sec * 1000 + now.tv_nsec / 1_000_000;
-    Time::from_millis(u64::try_from(millis).expect("the time since the start is not negative"))
 }
 
 /// No descriptor tells of the end of a child here.

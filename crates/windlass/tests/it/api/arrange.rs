@@ -67,7 +67,7 @@ impl Controller {
 
     pub(super) async fn with(setup: Setup) -> Self {
         let Setup { stores, ttl, token, bounds, rate, hosts } = setup;
-        let office = Office { name: "here".to_owned(), address: None, ttl };
+        let office = Office { ttl, ..Office::alone("here") };
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let about = About { cluster: "test".to_owned(), advertise: String::new() };

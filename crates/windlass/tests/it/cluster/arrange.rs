@@ -114,13 +114,13 @@ impl Cluster {
 }
 
 /// How a step of a run that was shown stands.
-pub(super) fn step<'a>(run: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn step<'a>(run: &'a Value, name: &str) -> &'a Value {
     let mut steps = run["steps"].as_array().expect("it lists steps").iter();
     steps.find(|step| step["name"] == name).expect("it has that step")
 }
 
 /// Who ran the last attempt of a step.
-pub(super) fn worker_of<'a>(run: &'a Value, name: &str) -> &'a str {
+pub(crate) fn worker_of<'a>(run: &'a Value, name: &str) -> &'a str {
     let attempts = step(run, name)["attempts"].as_array().expect("it lists attempts");
     attempts.last().and_then(|it| it["worker"].as_str()).unwrap_or_default()
 }
@@ -130,7 +130,7 @@ fn serve(place: &Place, port: u16, flags: &str) -> Running {
 }
 
 /// A port that nobody has now. Somebody may take it in the next moment, which is not likely.
-pub(super) fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     listener.local_addr().expect("it has one").port()
 }

@@ -1,6 +1,6 @@
 //! A cluster as it is used: `windlass serve`, `windlass worker`, real processes on loopback.
 
-mod arrange;
+pub(crate) mod arrange;
 mod contact;
 mod distribution;
 mod endings;

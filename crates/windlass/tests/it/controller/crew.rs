@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use windlass::clock::Clock;
 use windlass::conformance::Faulty;
-use windlass::controller::{Followed, Handle, Node, NodeConfig, NodeError, NotLeader, StandBy};
+use windlass::controller::{
+    Followed, Handle, Node, NodeConfig, NodeError, NotLeader, StandBy, View,
+};
 use windlass::core::engine::{Answer, Config, Engine, Request, Submit};
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
@@ -72,6 +75,7 @@ pub(super) fn config(name: &str) -> NodeConfig {
         ttl: TTL,
         own: None,
         stand_by: StandBy::Wait,
+        clock: Clock::of_runtime(),
     }
 }
 
@@ -120,7 +124,7 @@ impl TestNode {
     }
 
     pub(super) fn leads(&self) -> bool {
-        self.handle.views().look(|view| view.leads)
+        self.handle.views().look(View::leads)
     }
 
     pub(super) fn details(&self) -> String {

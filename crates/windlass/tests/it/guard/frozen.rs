@@ -56,6 +56,7 @@ fn worker_to_be_frozen() {
             ttl: TTL,
             own: None,
             stand_by: StandBy::Wait,
+            clock: Clock::of_runtime(),
         };
         let journal = Arc::new(MemoryJournal::new(|| Time::from_millis(1_790_000_000_000)));
         let (node, handle) = Node::open(journal, config).await.unwrap();

@@ -3,5 +3,5 @@
 mod archive;
 mod journal;
 mod logs;
-mod server;
+pub(crate) mod server;
 mod tables;

@@ -12,10 +12,16 @@ use std::sync::{Mutex, OnceLock};
 use crate::run::arrange::until;
 
 /// Runs a server until nobody holds the other end of its standard input any more, and leaves nothing of it: whoever
-/// started it may have died.
+/// started it may have died. Each line that it reads there stops the server as a crash would, or starts it again.
 const KEEPER: &str = r#"
-    "$0" -D "$1/data" -k "$1" -c listen_addresses= -c max_connections=300 </dev/null &
-    cat >/dev/null
+    serve() { "$0" -D "$1/data" -k "$1" -c listen_addresses= -c max_connections=300 </dev/null & }
+    serve "$1"
+    while read -r order; do
+        case $order in
+            stop) kill -QUIT $!; wait $! ;;
+            start) serve "$1" ;;
+        esac
+    done
     kill -INT $!
     wait $!
     rm -rf "$1"
@@ -24,7 +30,7 @@ const KEEPER: &str = r#"
 /// A server that runs.
 pub(crate) struct Server {
     /// Holds the other end of the keeper's standard input.
-    _keeper: Child,
+    keeper: Mutex<Child>,
     folder: PathBuf,
     psql: Mutex<Child>,
 }
@@ -36,7 +42,7 @@ pub(crate) fn server() -> &'static Server {
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
         let account = Account::of_servers();
@@ -53,7 +59,30 @@ impl Server {
         let keeper = keeper.spawn().expect("there is a shell");
         wait(&folder);
         let psql = Mutex::new(psql(&folder));
-        Self { _keeper: keeper, folder, psql }
+        Self { keeper: Mutex::new(keeper), folder, psql }
+    }
+
+    /// Ends at once, as in a crash: what was committed is there when it starts again.
+    pub(crate) fn stop(&self) {
+        self.order("stop");
+        until("the server is gone", || !is_ready(&self.folder));
+    }
+
+    /// Starts again after a stop.
+    pub(crate) fn start_again(&self) {
+        self.order("start");
+        wait(&self.folder);
+        *self.psql.lock().expect("nobody panicked") = psql(&self.folder);
+    }
+
+    fn order(&self, order: &str) {
+        let mut keeper = self.keeper.lock().expect("nobody panicked");
+        writeln!(keeper.stdin.as_mut().expect("it is piped"), "{order}").expect("it reads");
+    }
+
+    /// The socket that it listens on.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.join(".s.PGSQL.5432")
     }
 
     /// The address of an empty schema that nobody else has, and its name.
@@ -85,10 +114,12 @@ impl Server {
 
 /// Waits until a server takes connections.
 fn wait(folder: &Path) {
-    until("the server takes connections", || {
-        let mut asked = Command::new(program("pg_isready"));
-        asked.arg("-q").arg("-h").arg(folder).status().is_ok_and(|status| status.success())
-    });
+    until("the server takes connections", || is_ready(folder));
+}
+
+fn is_ready(folder: &Path) -> bool {
+    let mut asked = Command::new(program("pg_isready"));
+    asked.arg("-q").arg("-h").arg(folder).status().is_ok_and(|status| status.success())
 }
 
 /// What `psql` prints behind each answer.

@@ -67,7 +67,7 @@ impl Leader {
         let stores = Stores::open(&folder.path().join("store")).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let office = Office { name: "ann".to_owned(), address: Some(address.clone()), ttl: TTL };
+        let office = Office { address: Some(address.clone()), ttl: TTL, ..Office::alone("ann") };
         let station = Station::lead(&stores, office).await.unwrap();
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let about = About { cluster: "ours".to_owned(), advertise: address.clone() };

@@ -41,6 +41,10 @@ pub(super) enum Key {
 impl Pass {
     /// Why it opens nothing any more, if that is so.
     pub(super) fn refusal(&self, api: &Api) -> Option<Refused> {
+        // What was begun under a term ends with it: who leads next goes on.
+        if let Some(deposed) = api.deposed() {
+            return Some(deposed);
+        }
         match self.key {
             Key::Owner => None,
             Key::Open => api.asks().then(Refused::no_token),
@@ -85,9 +89,6 @@ impl Watch {
 
     /// Waits until a pass opens nothing any more, and says why. For ever, if it never ends.
     pub(super) async fn ends(mut self, api: Arc<Api>, pass: Pass) -> Refused {
-        if let Key::Owner = pass.key {
-            return pending().await;
-        }
         loop {
             tokio::select! {
                 changed = self.store.changed() => if changed.is_err() { return pending().await },

@@ -58,6 +58,7 @@ async fn refuse(mut stream: TcpStream) -> io::Error {
         status: 400,
         detail: "this port speaks TLS: the controller's address begins with https://".to_owned(),
         problems: Vec::new(),
+        leader: None,
     };
     let body = serde_json::to_string(&problem).expect("it is plain data");
     let answer = format!(

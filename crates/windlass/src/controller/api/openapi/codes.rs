@@ -42,7 +42,7 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
     (422, &["bad_pipeline", "bad_params", "other_plan"]),
     (429, &["too_many_requests", "too_many_runs", "too_many_steps", "too_many_tokens"]),
     (500, &["store_failed", "failed", "cannot_lead", "no_chance"]),
-    (503, &["not_leader", "too_many_streams", "ending", "stalled"]),
+    (503, &["not_leader", "too_many_streams", "ending", "stalled", "behind"]),
 ];
 
 /// What any request may be told.

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 use windlass_core::engine::{Answer, Config, Engine, Request, Submit};
 use windlass_core::id::{Incarnation, RunId, Seq, Term, WorkerId};
+use windlass_core::leader::Tenure;
 use windlass_core::outcome::Outcome;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
@@ -17,7 +18,9 @@ use windlass_core::session::{
 };
 use windlass_core::time::{Span, Time};
 
+use crate::clock::Clock;
 use crate::controller::tables::TableKeeper;
+use crate::controller::trust::Belief;
 use crate::controller::view::{Published, Views};
 use crate::journal::{MemoryJournal, Position};
 use crate::shutdown::ShutdownSender;
@@ -51,7 +54,7 @@ impl Crew {
         let views = Arc::new(Views::new(engine.clone(), Position(0)));
         let mut crew = Self { engine, views, now: START, position: 0, hands: BTreeMap::new() };
         crew.lead(1);
-        crew.views.set_leads(true);
+        crew.views.set_leads(Some(for_ever()));
         crew
     }
 
@@ -211,4 +214,9 @@ fn text(value: ValueRef<'_>) -> String {
         ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
         other => panic!("no table has {other:?}"),
     }
+}
+
+/// The belief of a leader whose term ends with its process.
+fn for_ever() -> Belief {
+    Belief::new(Tenure::won(None, Time::ZERO, Time::ZERO), Clock::of_runtime()).1
 }

@@ -117,7 +117,7 @@ async fn a_leader_of_the_past_writes_no_more() {
 async fn who_does_not_lead_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let crew = crew();
-    crew.views.set_leads(false);
+    crew.views.set_leads(None);
     crew.keeper(tables(&folder)).keep().await.unwrap();
     assert!(!folder.path().join("tables.db").exists());
 }

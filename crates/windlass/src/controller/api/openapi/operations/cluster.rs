@@ -15,7 +15,7 @@ pub(super) fn operations() -> Vec<Operation> {
         get("/readyz", "Whether to send it requests")
             .query("leader", text(), "Present, with whatever value: only if it leads")
             .answers_as(200, "It is ready", "text/plain; charset=utf-8", text())
-            .refuses(&["not_leader", "ending", "stalled"]),
+            .refuses(&["not_leader", "ending", "stalled", "behind"]),
         get("/cluster", "Which cluster this is").answers(200, "The cluster", named("Cluster")),
         get("/metrics", "Numbers for Prometheus").answers_as(
             200,

@@ -19,7 +19,18 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 }
 
 fn cluster() -> Value {
-    object([("id", text()), ("version", text()), ("protocol", count()), ("advertise", text())])
+    let leader = object([("node", text()), ("address", or_null(text()))]);
+    object([
+        ("id", text()),
+        ("version", text()),
+        ("protocol", count()),
+        ("advertise", text()),
+        ("role", word(&["leader", "standby"])),
+        ("leader", or_null(leader)),
+        ("term", count()),
+        ("position", count()),
+        ("lag_ms", count()),
+    ])
 }
 
 fn worker() -> Value {

@@ -22,5 +22,6 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("help", or_null(text())),
         ("fix", or_null(text())),
     ]);
-    vec![("Problem", and_perhaps(problem, [("problems", list(mistake))]))]
+    let more = [("problems", list(mistake)), ("leader", text())];
+    vec![("Problem", and_perhaps(problem, more))]
 }

@@ -1,0 +1,124 @@
+//! The worker of a controller that shares its store with others.
+//!
+//! It is a worker like any other: it has an id of its own, its leases end by time, and a guard ends its steps with them.
+//! Steps that are pinned to the leader are for that of the node that leads, by its id. See [`NodeLink`] for its way.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use windlass_core::id::WorkerId;
+use windlass_core::session::{Home, Register};
+
+use super::post::{guard, place};
+use super::serve::Serve;
+use super::token::read;
+use super::work::AHEAD;
+use crate::cli::error::CliError;
+use crate::cli::output::{Level, Logger};
+use crate::controller::Handle;
+use crate::link::http::{Client, Credentials, dialler};
+use crate::local::{NodeLink, system_now};
+use crate::logs::Announced;
+use crate::shutdown::ShutdownSender;
+use crate::worker::executors::{Builtin, Traces};
+use crate::worker::guard::Guard;
+use crate::worker::{Clock, Membership, State, Worker};
+
+/// Where a controller's own worker lives, in the folder of what is the controller's own.
+pub(super) const OWN_STATE: &str = "workers/leader";
+
+/// Where the worker of a controller will work, and who it is there.
+#[derive(Debug)]
+pub(super) struct Post {
+    state: State,
+    membership: Arc<Membership>,
+}
+
+impl Post {
+    /// Finds out who the worker is in a cluster; nobody where no steps are to run.
+    pub(super) fn enter(order: &Serve, cluster: &str) -> Result<Option<Self>, CliError> {
+        if order.slots == 0 {
+            return Ok(None);
+        }
+        let state = State::open(&order.state.join(OWN_STATE))?;
+        let membership = Arc::new(state.enter(cluster)?);
+        Ok(Some(Self { state, membership }))
+    }
+
+    pub(super) fn worker_id(&self) -> WorkerId {
+        self.membership.worker_id()
+    }
+
+    /// Begins to work for whoever leads.
+    pub(super) async fn begin(
+        self,
+        order: &Serve,
+        handle: &Handle,
+        logs: Arc<Announced>,
+    ) -> Result<OwnWorker, CliError> {
+        let Self { state, membership } = self;
+        // Before anything else: what an earlier life left may hold locks.
+        state.kill_strays().await?;
+        let guard = guard(&state).await?;
+        let place = place(&state, &order.root, &order.name);
+        let executor = Builtin::new(place, guard.clone(), logs).with_traces(Traces::Own(None));
+        let worker = Worker {
+            register: Register {
+                worker: membership.worker_id(),
+                name: order.name.as_str().into(),
+                incarnation: membership.new_incarnation(system_now())?,
+                labels: order.own_labels(),
+                slots: order.slots,
+                home: Home::Apart,
+                spooled: Vec::new(),
+            },
+            capacity: order.slots + AHEAD,
+            leases_expire: true,
+            clock: Clock::of_machine(),
+            leader_grace: None,
+            link: Arc::new(link(order, handle, &membership)?),
+            memory: Some(membership),
+            executor: Arc::new(executor),
+        };
+        let (drain, drains) = ShutdownSender::new();
+        let log = order.log;
+        let working = tokio::spawn(async move { tell(worker.run(drains).await.err(), log) });
+        Ok(OwnWorker { drain, working, guard, _state: state })
+    }
+}
+
+/// A controller goes on without its worker: to lead is more than to run steps.
+fn tell(error: Option<crate::worker::WorkerError>, log: Logger) {
+    if let Some(error) = error {
+        let what = format!("no steps run here any more: {error}");
+        log.note(Level::Error, what);
+    }
+}
+
+/// The worker at work.
+#[derive(Debug)]
+pub(super) struct OwnWorker {
+    drain: ShutdownSender,
+    working: JoinHandle<()>,
+    guard: Guard,
+    /// Held as long as the worker lives: nobody else may live there.
+    _state: State,
+}
+
+impl OwnWorker {
+    /// Has it finish what it has, and waits for that.
+    pub(super) async fn end(self) {
+        self.drain.shut_down();
+        drop(self.working.await);
+        self.guard.end().await;
+    }
+}
+
+/// The way to whoever leads. The token that opens this controller is that of all where they are set alike.
+fn link(order: &Serve, handle: &Handle, membership: &Membership) -> Result<NodeLink, CliError> {
+    let token = order.token_file.as_deref().map(read).transpose()?;
+    let credentials = Credentials { token, worker: Some(membership.secret().clone()) };
+    let dial = dialler(order.ca.as_deref()).map_err(CliError::usage)?;
+    let client = Arc::new(Client::new(dial, credentials));
+    Ok(NodeLink::new(handle.clone(), client, membership.secret().digest()))
+}

@@ -1,0 +1,103 @@
+//! Where a controller sits: its stores, its node, and who works there.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::own::{OWN_STATE, OwnWorker, Post};
+use super::post::{guard, place};
+use super::serve::Serve;
+use crate::cli::error::CliError;
+use crate::controller::StandBy;
+use crate::controller::api::{About, Api, Company};
+use crate::local::{Crew, Office, Station, Stores, cluster_id};
+use crate::logs::Announced;
+use crate::worker::State;
+use crate::worker::executors::{Builtin, Traces};
+
+/// A controller's stores, and the node that leads them or stands by to.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) stores: Stores,
+    pub(super) station: Station,
+    /// Which cluster it is of.
+    pub(super) cluster: String,
+    logs: Arc<Announced>,
+    post: Option<Post>,
+}
+
+/// Who runs steps at a controller.
+#[derive(Debug)]
+pub(super) enum Hands {
+    /// Nobody.
+    None,
+    /// A worker that shares its fate, and where that lives.
+    Own {
+        /// Held as long as the worker lives.
+        _state: State,
+    },
+    /// A worker that works for whoever leads.
+    Apart(OwnWorker),
+}
+
+impl Seat {
+    /// Leads stores in a folder, or says who does; where they are shared, stands by to.
+    pub(super) async fn take(order: &Serve, advertise: &str) -> Result<Self, CliError> {
+        let stores = Stores::at(&order.store, order.term).await?;
+        order.warn(&stores.warnings);
+        let address = Some(advertise.to_owned());
+        let office = Office { address, ttl: order.ttl, ..Office::alone(&order.name) };
+        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
+        let Some(cluster) = stores.shared.clone() else {
+            let station = Station::lead(&stores, office).await?;
+            let cluster = own_cluster(order.home())?;
+            return Ok(Self { stores, station, cluster, logs, post: None });
+        };
+        let post = Post::enter(order, &cluster)?;
+        let own = post.as_ref().map(Post::worker_id);
+        let office = Office { stand_by: order.stand_by, own, ..office };
+        let station = Station::open(&stores, office).await?;
+        Ok(Self { stores, station, cluster, logs, post })
+    }
+
+    /// What is answered there.
+    pub(super) fn api(&self, about: About) -> Api {
+        let shared = self.stores.shared.is_some();
+        let company = if shared { Company::Others } else { Company::Alone };
+        self.station.api(&self.stores, &self.logs, about).in_company(company)
+    }
+
+    /// Has somebody work there, where somebody is to. Who has to lead does so from here on.
+    pub(super) async fn employ(&mut self, order: &Serve) -> Result<Hands, CliError> {
+        let logs = Arc::clone(&self.logs);
+        let shared = self.stores.shared.is_some();
+        let hands = match self.post.take() {
+            Some(post) => Hands::Apart(post.begin(order, self.station.handle(), logs).await?),
+            None if shared || order.slots == 0 => Hands::None,
+            None => {
+                let state = State::open(&order.state.join(OWN_STATE))?;
+                self.station.work(crew(order, &state, logs).await?).await?;
+                Hands::Own { _state: state }
+            }
+        };
+        if shared && order.stand_by == StandBy::Refuse {
+            self.station.until_it_leads().await?;
+        }
+        Ok(hands)
+    }
+}
+
+/// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
+async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew, CliError> {
+    state.kill_strays().await?;
+    let name = order.name.clone();
+    let place = place(state, &order.root, &name);
+    let executor = Builtin::new(place, guard(state).await?, logs).with_traces(Traces::Own(None));
+    let executor = Arc::new(executor);
+    Ok(Crew { name, slots: order.slots, labels: order.own_labels(), executor })
+}
+
+/// The id of a cluster whose stores are in a folder.
+fn own_cluster(folder: &Path) -> Result<String, CliError> {
+    cluster_id(folder)
+        .map_err(|error| CliError::unreachable(format!("the store cannot be named: {error}")))
+}

@@ -1,0 +1,88 @@
+//! The way of a node's own worker to whoever leads.
+//!
+//! Where several controllers share a store, each has a worker of its own, which is one like any other: its leases end by
+//! time, and a guard ends its steps with them. What is different is the way: while its node leads it is asked directly, so
+//! that no port, token or certificate stands between them; else the worker goes over HTTP to who leads, as its node knows
+//! from the store. So when its node loses the lead with steps under way, they go on, and their outcomes are told to the next
+//! leader with the credential that the worker got when it joined.
+
+use std::sync::Arc;
+
+use windlass_core::access::{Digest, Principal};
+use windlass_core::engine::{Answer, Request};
+use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+
+use crate::controller::Handle;
+use crate::link::http::{Client, HttpLink};
+use crate::link::{Carried, Link, LinkError};
+
+/// A link to this node while it leads, and to who leads otherwise.
+#[derive(Debug)]
+pub struct NodeLink {
+    handle: Handle,
+    client: Arc<Client>,
+    digest: Digest,
+}
+
+/// Who is to be told.
+enum Way {
+    Here,
+    There(HttpLink),
+}
+
+impl NodeLink {
+    /// The link of the worker that a client speaks for, and of which the leader keeps a digest.
+    pub const fn new(handle: Handle, client: Arc<Client>, digest: Digest) -> Self {
+        Self { handle, client, digest }
+    }
+
+    fn way(&self) -> Result<Way, LinkError> {
+        let (leads, leader) = self.handle.views().look(|view| (view.leads(), view.led_by.clone()));
+        if leads {
+            return Ok(Way::Here);
+        }
+        let leader = leader.ok_or_else(|| LinkError::NotLeader("this node".to_owned()))?;
+        let place = leader.address.and_then(|address| address.parse().ok());
+        let place = place.ok_or_else(|| LinkError::Unreachable {
+            place: leader.node,
+            reason: "it leads and does not say where it is reached".to_owned(),
+        })?;
+        Ok(Way::There(HttpLink::new(Arc::clone(&self.client), vec![place])))
+    }
+
+    async fn join_here(
+        &self,
+        register: Register,
+    ) -> Result<Result<Registered, Refusal>, LinkError> {
+        let join = Request::Join { register, digest: self.digest };
+        match self.handle.ask(join.by(Principal::Local)).await? {
+            Answer::Registered(told) => Ok(Ok(told)),
+            Answer::Refused(refusal) => Ok(Err(refusal)),
+            other => unreachable!("a registration is accepted or refused, not {other:?}"),
+        }
+    }
+}
+
+impl Link for NodeLink {
+    fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
+        Box::pin(async move {
+            match self.way()? {
+                Way::Here => self.join_here(register).await,
+                Way::There(link) => match link.register(register).await {
+                    // It lets in who shows a token, and this node has none for it: the worker joins when its node leads.
+                    Err(LinkError::Denied { place, .. }) => Err(LinkError::NotLeader(place)),
+                    joined => joined,
+                },
+            }
+        })
+    }
+
+    fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
+        Box::pin(async move {
+            match self.way()? {
+                Way::Here => Ok(self.handle.exchange(exchange).await?),
+                Way::There(link) => link.exchange(exchange).await,
+            }
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! A leader dies, freezes, or loses the database; the database itself goes away.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::arrange::{Fleet, TERM, TTL};
+use crate::cluster::arrange::step;
+use crate::run::arrange::{is_alive, until};
+
+/// Until a step is granted again after the leader is gone.
+const GRANTS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Steps that each say once that they ran, a few at a time.
+fn many(count: usize) -> String {
+    let cells: Vec<String> = (0..count).map(|it| it.to_string()).collect();
+    format!(
+        "name: many\nsteps:\n  s: {{ matrix: {{ n: [{}] }}, run: 'echo $WINDLASS_STEP >> ran; sleep 0.1' }}\n",
+        cells.join(", ")
+    )
+}
+
+/// Says under which process it runs, and goes on until it may end.
+const LONG: &str =
+    "name: long\nsteps:\n  s: { run: 'echo $$ >> long; until test -e go; do sleep 0.05; done' }\n";
+
+/// Every step succeeded, and was accepted once.
+fn assert_whole(fleet: &Fleet, run: &str, steps: usize) {
+    let shown = fleet.ended(run);
+    assert_eq!(shown["counts"], json!({ "succeeded": steps }), "{shown}");
+    let mut ends: BTreeMap<String, u32> = BTreeMap::new();
+    for event in fleet.events(run) {
+        if event["type"] == "ended" && event["data"]["next"]["done"] != Value::Null {
+            *ends.entry(event["step"].to_string()).or_default() += 1;
+        }
+    }
+    assert_eq!(ends.len(), steps, "{ends:?}");
+    assert!(ends.values().all(|count| *count == 1), "{ends:?}");
+}
+
+#[test]
+fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_alone() {
+    let mut fleet = Fleet::start(3);
+    let _workers = ["one", "two"].map(|name| fleet.worker(name, "--slots 3"));
+    let long = fleet.submit(LONG);
+    fleet.place.until_lines("long", 1);
+    let pid = fleet.place.lines("long").remove(0);
+    let run = fleet.submit(&many(150));
+    for lines in [10, 40, 80] {
+        fleet.place.until_lines("ran", lines);
+        let leader = fleet.leader();
+        fleet.kill(leader);
+        let (killed, ran) = (Instant::now(), fleet.place.lines("ran").len());
+        // What was granted before the leader died may still begin.
+        fleet.place.until_lines("ran", ran + 16);
+        let took = killed.elapsed();
+        println!(
+            "steps are granted again {took:?} after the leader was killed (terms of {TERM:?})"
+        );
+        assert!(took < GRANTS_WITHIN, "{took:?}");
+        fleet.restart(leader);
+    }
+    assert!(is_alive(&pid), "the step that ran all the time");
+    fleet.place.file("go", "");
+    assert_whole(&fleet, &long, 1);
+    assert_whole(&fleet, &run, 150);
+    assert_eq!(fleet.place.lines("long").len(), 1, "it was not started again");
+}
+
+/// Stopped, a process learns nothing; woken, it must not act on what it knew.
+#[test]
+fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {
+    let fleet = Fleet::start(2);
+    let frozen = fleet.leader();
+    let before = fleet.submit("name: before\nsteps:\n  s: { run: 'true', requires: nowhere }\n");
+    fleet.stop(frozen);
+    let next = fleet.leader_other_than(frozen);
+    let after =
+        fleet.submit_to(next, "name: after\nsteps:\n  s: { run: 'true', requires: nowhere }\n");
+    fleet.cont(frozen);
+    // Its first word already: it does not lead, and soon knows who does.
+    let first = fleet.ask(frozen, "GET", &format!("/runs/{before}"), "").expect("it answers");
+    assert_eq!(first.status, 503, "{first:?}");
+    let write = json!({ "text": "name: never\nsteps:\n  s: { run: 'true' }\n" }).to_string();
+    let refused = fleet.ask(frozen, "POST", "/runs", &write).expect("it answers");
+    assert_eq!(refused.status, 503, "{refused:?}");
+    until("it knows who leads", || {
+        let refused = fleet.ask(frozen, "GET", "/runs", "").expect("it answers");
+        let address = format!("http://127.0.0.1:{}", fleet.members[next].port);
+        refused.header("windlass-leader") == Some(&address)
+    });
+    let runs = fleet.get("/runs");
+    let ids: Vec<&str> =
+        runs.as_array().expect("a list").iter().filter_map(|it| it["id"].as_str()).collect();
+    assert_eq!(ids, [after.as_str(), before.as_str()]);
+    assert!(fleet.leads(next));
+}
+
+#[test]
+fn a_leader_that_cannot_reach_the_database_steps_down_and_another_goes_on() {
+    let fleet = Fleet::start(2);
+    let _one = fleet.worker("one", "--slots 2");
+    let lonely = fleet.leader();
+    let run = fleet.submit(&many(30));
+    fleet.place.until_lines("ran", 5);
+    fleet.cut(lonely);
+    let next = fleet.leader_other_than(lonely);
+    assert!(!fleet.leads(lonely), "one at a time");
+    assert_whole(&fleet, &run, 30);
+    let unready = fleet.ask(lonely, "GET", "/readyz", "").expect("it answers");
+    assert_eq!(unready.status, 503, "{unready:?}");
+    fleet.mend(lonely);
+    until("it follows again", || {
+        fleet.ask(lonely, "GET", "/readyz", "").is_some_and(|it| it.status == 200)
+    });
+    assert!(fleet.leads(next) && !fleet.leads(lonely));
+}
+
+/// Nobody can decide without it, and nobody forgets.
+#[test]
+fn a_database_that_crashes_and_comes_back_costs_no_run_and_no_delivery() {
+    let fleet = Fleet::start(2);
+    let _one = fleet.worker("one", "--slots 2");
+    let long = fleet.submit(LONG);
+    fleet.place.until_lines("long", 1);
+    let run = fleet.submit(&many(40));
+    for lines in [5, 15] {
+        fleet.place.until_lines("ran", lines);
+        fleet.server.stop();
+        let away = Instant::now();
+        // Longer than a term and longer than a lease.
+        until("it was away", || away.elapsed() > TTL + Duration::from_secs(1));
+        fleet.server.start_again();
+    }
+    fleet.place.file("go", "");
+    assert_whole(&fleet, &run, 40);
+    let long = fleet.ended(&long);
+    assert_eq!(long["status"], "succeeded", "{long}");
+    let attempts = step(&long, "s")["attempts"].as_array().expect("a list");
+    assert_eq!(attempts.len(), 1, "a delivery was spent: {attempts:?}");
+    assert_eq!(fleet.place.lines("long").len(), 1, "it was not started again");
+}

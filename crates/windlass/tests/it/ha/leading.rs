@@ -1,0 +1,108 @@
+//! Who leads, and what those say who do not.
+
+use serde_json::json;
+
+use super::arrange::Fleet;
+use crate::run::arrange::until;
+
+#[test]
+fn one_leads_and_the_others_name_it() {
+    let fleet = Fleet::start(3);
+    let leader = fleet.leader();
+    let address = format!("http://127.0.0.1:{}", fleet.members[leader].port);
+    for standby in (0..3).filter(|it| *it != leader) {
+        until("it knows who leads", || {
+            let answer = fleet.ask(standby, "GET", "/runs", "").expect("it answers");
+            answer.header("windlass-leader") == Some(address.as_str())
+        });
+        let refused = fleet.ask(standby, "POST", "/runs", "{}").expect("it answers");
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+        assert_eq!(refused.header("content-type"), Some("application/problem+json"));
+        let problem = refused.json();
+        assert_eq!((&problem["code"], &problem["leader"]), (&json!("not_leader"), &json!(address)));
+        let status = |path| fleet.ask(standby, "GET", path, "").expect("it answers").status;
+        assert_eq!(["/healthz", "/readyz", "/openapi.json", "/metrics"].map(status), [200; 4]);
+        assert_eq!(status("/readyz?leader"), 503);
+        until("it has read who leads", || fleet.cluster(standby)["term"] == 1);
+        let cluster = fleet.cluster(standby);
+        assert_eq!(cluster["role"], "standby");
+        assert_eq!(cluster["leader"]["node"], json!(fleet.members[leader].name));
+        assert!(cluster["lag_ms"].as_u64().is_some_and(|lag| lag < 5_000), "{cluster}");
+    }
+    let cluster = fleet.cluster(leader);
+    assert_eq!((&cluster["role"], &cluster["lag_ms"]), (&json!("leader"), &json!(0)));
+}
+
+#[test]
+fn commands_and_workers_find_who_leads_by_any_address() {
+    let fleet = Fleet::start(2);
+    let standby = 1 - fleet.leader();
+    let port = fleet.members[standby].port;
+    fleet.place.file("p.yml", "name: p\nsteps:\n  s: { run: 'true' }\n");
+    until("it knows who leads", || {
+        let answer = fleet.ask(standby, "GET", "/runs", "").expect("it answers");
+        answer.header("windlass-leader").is_some_and(|it| !it.is_empty())
+    });
+    let join = format!("worker --join http://127.0.0.1:{port} --name one");
+    let _one = fleet.place.start(&join);
+    let ended = fleet.place.run(&format!("submit p.yml --wait --to http://127.0.0.1:{port}"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // Of several addresses the first need not be anybody's.
+    let to = format!("--to http://127.0.0.1:1,http://127.0.0.1:{port}");
+    let ended = fleet.place.run(&format!("submit p.yml --wait {to}"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(fleet.place.data(&format!("runs {to}")).contains("succeeded"));
+}
+
+#[test]
+fn who_must_lead_and_cannot_says_who_does() {
+    let fleet = Fleet::start(1);
+    let ended = fleet.stranger("late", "--role leader").ended();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    let led = format!("c0 leads already, at http://127.0.0.1:{}", fleet.members[0].port);
+    assert!(ended.err.contains(&led), "{}", ended.err);
+    let again =
+        fleet.place.run(&format!("token create boss --scope admin --store {}", fleet.url()));
+    assert_eq!(again.code, Some(5), "{again:?}");
+    assert!(again.err.contains("c0 leads already"), "{}", again.err);
+}
+
+#[test]
+fn the_first_token_is_made_before_the_first_controller() {
+    let mut fleet = Fleet::empty("--no-exec");
+    let token =
+        fleet.place.data(&format!("token create boss --scope admin --store {}", fleet.url()));
+    fleet.place.file("token", token);
+    fleet.add();
+    fleet.leader();
+    let refused = fleet.ask(0, "GET", "/runs", "").expect("it answers");
+    assert_eq!(refused.status, 401, "{refused:?}");
+    let to = format!("--to {} --token-file token", fleet.addresses());
+    fleet.place.data(&format!("runs {to}"));
+}
+
+#[test]
+fn two_that_would_share_what_is_their_own_are_told_so() {
+    let fleet = Fleet::start_with(1, "--jobs 1");
+    let ended = fleet.stranger("c0", "").ended();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(ended.err.contains("--state FOLDER"), "{}", ended.err);
+}
+
+/// As a new cluster starts: everybody at once, and nothing is there yet.
+#[test]
+fn twenty_controllers_that_start_at_once_on_an_empty_database_have_one_leader() {
+    let mut fleet = Fleet::empty("--jobs 0");
+    for _ in 0..20 {
+        fleet.add();
+    }
+    let leader = fleet.leader();
+    let id = fleet.get("/cluster")["id"].clone();
+    for member in 0..20 {
+        until("it is there", || fleet.role(member).is_some());
+        until("it has read who leads", || fleet.cluster(member)["term"] == 1);
+        let cluster = fleet.cluster(member);
+        let role = if member == leader { "leader" } else { "standby" };
+        assert_eq!((&cluster["id"], &cluster["role"]), (&id, &json!(role)), "{cluster}");
+    }
+}

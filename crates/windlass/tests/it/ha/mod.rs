@@ -1,0 +1,7 @@
+//! Several controllers on one PostgreSQL, as real processes: one leads, the others take over.
+
+pub(crate) mod arrange;
+pub(crate) mod cable;
+mod faults;
+mod handing_over;
+mod leading;
