@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use windlass::archive::{Archive as _, Claim, PostgresArchive};
+use windlass::clock::Clock;
 use windlass::conformance::block_on;
 use windlass::controller::{Handle, Node, NodeConfig, StandBy, TableKeeper};
 use windlass::core::engine::{Config, Request, Submit};
@@ -66,6 +67,7 @@ impl Led {
             ttl,
             own: None,
             stand_by: StandBy::Wait,
+            clock: Clock::of_runtime(),
         };
         let opened = Node::open(Arc::clone(&journal), config).await;
         let (node, handle) = opened.expect("it works in a test");
