@@ -55,6 +55,10 @@ pub enum Bug {
     RepeatedGrantRunsAgain,
     /// What a step prefers is not asked for.
     PreferenceIgnored,
+    /// A step does under its key what another is at.
+    KeyTakenTwice,
+    /// A cancelled step keeps its key.
+    KeyKeptOnCancel,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -63,7 +67,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -88,6 +92,8 @@ impl Bug {
         Self::TakenBackWhileStarting,
         Self::RepeatedGrantRunsAgain,
         Self::PreferenceIgnored,
+        Self::KeyTakenTwice,
+        Self::KeyKeptOnCancel,
     ];
 }
 

@@ -25,11 +25,11 @@ impl Run {
 
     /// How a step ends by its condition on values; `None` if that holds.
     pub(super) fn refused_by_values(&self, step: StepIx) -> Option<Settled> {
-        let text = match &self.spec(step).when {
-            When::Holds => return None,
-            When::Fails(why) => return Some(Settled::SkippedByValues { why: why.clone() }),
-            When::Asks(text) => text,
-        };
+        let when = &self.spec(step).when;
+        if let When::Fails(why) = when {
+            return Some(Settled::SkippedByValues { why: why.clone() });
+        }
+        let text = when.asked()?;
         let scope = Scope::default().with("steps", self.values_for(step)["steps"].take());
         let decided = Expression::parse(text)
             .and_then(|expression| Ok((expression.holds(&scope)?, told(&expression, &scope))));

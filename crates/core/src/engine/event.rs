@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{About, Act, Digest, NewToken, Principal};
 use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
+use crate::once::Origin;
 use crate::outcome::{Outcome, Output, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::requirement::Labels;
@@ -246,6 +247,39 @@ pub enum Event {
         /// To what.
         about: About,
     },
+    /// What a step does is done once under a key, and it is this step's to do: it is ready.
+    KeyTaken {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The key.
+        key: Box<str>,
+    },
+    /// Another step is at the key: this one waits for what comes of it.
+    KeyAwaited {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The key.
+        key: Box<str>,
+        /// The run of the step that is before it.
+        by: RunId,
+    },
+    /// What a step does was done under its key before: it ended with what came of that.
+    KeyRecalled {
+        /// Of which run.
+        run: RunId,
+        /// Which step.
+        step: StepIx,
+        /// The key.
+        key: Box<str>,
+        /// Who did it, and when.
+        origin: Origin,
+        /// What it hands on.
+        output: Output,
+    },
 }
 
 impl Event {
@@ -265,7 +299,10 @@ impl Event {
             | Self::BackoffEnded { run, .. }
             | Self::ConditionHeld { run, .. }
             | Self::StepSettled { run, .. }
-            | Self::LateOutcome { run, .. } => Some(*run),
+            | Self::LateOutcome { run, .. }
+            | Self::KeyTaken { run, .. }
+            | Self::KeyAwaited { run, .. }
+            | Self::KeyRecalled { run, .. } => Some(*run),
             Self::Led { .. }
             | Self::WorkerRegistered { .. }
             | Self::WorkerLost { .. }
@@ -424,6 +461,16 @@ pub enum Settled {
         /// Bytes that it would be handed.
         bytes: u64,
     },
+    /// The key under which it is done once could not be made.
+    FailedKey {
+        /// Why.
+        why: Box<str>,
+    },
+    /// Whoever was at its key was not done in time.
+    FailedNoKey {
+        /// Which run.
+        by: RunId,
+    },
 }
 
 impl Settled {
@@ -440,7 +487,9 @@ impl Settled {
             Self::FailedNoWorker
             | Self::FailedNoLock
             | Self::FailedCondition { .. }
-            | Self::FailedTooLarge { .. } => StepStatus::Failed,
+            | Self::FailedTooLarge { .. }
+            | Self::FailedKey { .. }
+            | Self::FailedNoKey { .. } => StepStatus::Failed,
         }
     }
 }

@@ -15,6 +15,7 @@ use super::event::{
 use super::utc::Utc;
 use crate::access::{Acted, NewToken};
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
+use crate::once::Origin;
 use crate::outcome::{Outcome, Output};
 use crate::plan::Plan;
 use crate::session::Home;
@@ -59,7 +60,7 @@ impl Event {
     }
 
     /// Every word that [`kind`](Self::kind) may say.
-    pub const KINDS: [&'static str; 27] = [
+    pub const KINDS: [&'static str; 30] = [
         "led",
         "worker_registered",
         "worker_lost",
@@ -87,6 +88,9 @@ impl Event {
         "token_created",
         "token_revoked",
         "acted",
+        "key_taken",
+        "key_awaited",
+        "key_recalled",
     ];
 
     /// The word for what happened.
@@ -119,6 +123,9 @@ impl Event {
             Self::TokenCreated { .. } => "token_created",
             Self::TokenRevoked { .. } => "token_revoked",
             Self::Acted { .. } => "acted",
+            Self::KeyTaken { .. } => "key_taken",
+            Self::KeyAwaited { .. } => "key_awaited",
+            Self::KeyRecalled { .. } => "key_recalled",
         }
     }
 
@@ -133,7 +140,10 @@ impl Event {
             | Self::LateOutcome { step, fence, .. } => (Some(*step), None, Some(*fence)),
             Self::BackoffEnded { step, .. }
             | Self::ConditionHeld { step, .. }
-            | Self::StepSettled { step, .. } => (Some(*step), None, None),
+            | Self::StepSettled { step, .. }
+            | Self::KeyTaken { step, .. }
+            | Self::KeyAwaited { step, .. }
+            | Self::KeyRecalled { step, .. } => (Some(*step), None, None),
             Self::WorkerRegistered { worker, .. }
             | Self::WorkerLost { worker }
             | Self::WorkerReturned { worker }
@@ -173,10 +183,7 @@ impl Event {
                 "incarnation": incarnation.0,
                 "labels": labels.iter().collect::<Vec<_>>(),
                 "slots": slots,
-                "home": match home {
-                    Home::Apart => "apart",
-                    Home::SharedFate => "shared_fate",
-                },
+                "home": home_word(*home),
             }),
             Self::WorkerEnded { incarnation, .. } => json!({ "incarnation": incarnation.0 }),
             Self::Braked { late, of } => json!({ "late": late, "of": of }),
@@ -195,6 +202,9 @@ impl Event {
             Self::TokenCreated { id, token } => token_of(*id, token),
             Self::TokenRevoked { id } => json!({ "token": id.to_string() }),
             Self::Acted { by, act, about } => Acted::data(by, *act, about),
+            Self::KeyTaken { key, .. } => json!({ "key": key }),
+            Self::KeyAwaited { key, by, .. } => json!({ "key": key, "by": by.to_string() }),
+            Self::KeyRecalled { key, origin, .. } => recalled(key, origin),
             Self::WorkerLost { .. }
             | Self::WorkerReturned { .. }
             | Self::WorkerDrained { .. }
@@ -209,6 +219,13 @@ impl Event {
     }
 }
 
+const fn home_word(home: Home) -> &'static str {
+    match home {
+        Home::Apart => "apart",
+        Home::SharedFate => "shared_fate",
+    }
+}
+
 /// What a token is, without what is kept of its secret.
 fn token_of(id: TokenId, token: &NewToken) -> Value {
     json!({
@@ -217,6 +234,10 @@ fn token_of(id: TokenId, token: &NewToken) -> Value {
         "scopes": token.scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
         "expires_at": token.expires.map(|at| Utc(at).to_string()),
     })
+}
+
+fn recalled(key: &str, origin: &Origin) -> Value {
+    json!({ "key": key, "origin": origin.to_json() })
 }
 
 fn submitted(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
@@ -298,6 +319,8 @@ fn settlement(settled: &Settled) -> Value {
         Settled::FailedNoWorker => ("no_worker", json!({})),
         Settled::FailedNoLock => ("no_lock", json!({})),
         Settled::FailedTooLarge { bytes } => ("too_large", json!({ "bytes": bytes })),
+        Settled::FailedKey { why } => ("bad_key", json!({ "why": why })),
+        Settled::FailedNoKey { by } => ("no_key", json!({ "by": by.to_string() })),
     };
     let mut data = json!({ "status": status, "reason": reason });
     if let (Value::Object(data), Value::Object(about)) = (&mut data, about) {

@@ -128,7 +128,8 @@ impl Engine {
         let now = self.now;
         let state = self.runs[run_ix].step_mut(step);
         state.change(Change::MadeReady)?;
-        state.since = now;
+        // Whatever it was to be settled for has been decided: who only folds events must not settle it again.
+        (state.since, state.settling) = (now, false);
         self.enqueue(run_ix, step);
         Ok(())
     }

@@ -46,6 +46,7 @@ impl Engine {
         self.check_locks(&mut found);
         self.check_board(&mut found);
         self.check_access(&mut found);
+        self.check_ledger(&mut found);
         found.0
     }
 
@@ -88,6 +89,19 @@ impl Engine {
             let ending = state.settling || run.stops(spec.condition);
             found.check(queued != ending, "I14 conservation", || {
                 format!("{} is ready: queued {queued}, ending {ending}", name())
+            });
+        }
+    }
+
+    fn check_ledger(&self, found: &mut Found) {
+        let disorder = self.ledger.disorder();
+        found.check(disorder.is_none(), "I23 once", || disorder.unwrap_or_default());
+        for ((run, step), at_it) in self.ledger.bound() {
+            let state = self.runs.get(run).map(|run| run.step(step));
+            let begun = state.is_some_and(|it| it.attempt > 1 || it.status != StepStatus::Waiting);
+            let open = state.is_some_and(|it| !it.status.is_terminal());
+            found.check(open && begun == at_it, "I23 once", || {
+                format!("step {step} of run {run} is {state:?} and at its key: {at_it}")
             });
         }
     }

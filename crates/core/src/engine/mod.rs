@@ -12,6 +12,7 @@
 //! | `grant`, `prefer`, `give_back` | which step goes to which worker; which lease is asked back |
 //! | `ending` | what follows when a lease ends: done, retry or another hand-out |
 //! | `settle` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
+//! | `once` | what is done once under a key: whose it is, who waits, who takes over what is on record |
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
 //! | `transition` | the one table of a step's life |
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
@@ -39,6 +40,7 @@ mod keys;
 mod lane;
 mod lease;
 mod lock;
+mod once;
 mod prefer;
 mod queue;
 mod register;
@@ -65,6 +67,7 @@ pub use event::{
 pub use event_json::json_list;
 pub use invariants::Violation;
 pub use lane::AGING;
+pub use once::KeyReport;
 pub use queue::ClassReport;
 pub use report::{
     LeaderReport, LeaseReport, LockHolder, LockReport, RunReport, StatusCounts, StepReport,

@@ -43,10 +43,8 @@ impl Engine {
         if let Some(settled) = self.settled(run_ix, step) {
             return self.emit_settled(out, run_ix, step, settled);
         }
-        let run = &self.runs[run_ix];
-        if run.asks(step) {
-            let run = run.id;
-            self.emit(out, Event::ConditionHeld { run, step });
+        if self.runs[run_ix].asks(step) {
+            self.begin(out, run_ix, step);
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::lease::Lease;
 use super::lock::Lock;
+use super::once::KeyReport;
 use super::run::Run;
 use super::state::Engine;
 use super::worker::Worker;
@@ -50,6 +51,7 @@ impl Engine {
             writeln!(text, "{id} {home:?} {drained} {since} {groups:?}")?;
         }
         writeln!(text, "{:?}", self.keys)?;
+        writeln!(text, "{:?}", self.ledger)?;
         for (at, lane) in self.board.lanes.iter() {
             let queued: Vec<_> = lane.iter().collect();
             writeln!(text, "lane {at} {:?} passed {} {queued:?}", lane.key, lane.passed)?;
@@ -74,6 +76,9 @@ impl Engine {
         for (worker, enrolment) in self.keys.workers() {
             let Enrolment { name, digest: _, by, since, revoked } = enrolment;
             writeln!(text, "enrolled {name} {worker} by {by} at {since} revoked {revoked:?}")?;
+        }
+        for KeyReport { key, status, run, name, at, waiting, .. } in self.key_reports(None) {
+            writeln!(text, "key {key} {status} {run} {name} at {at} waiting {waiting}")?;
         }
         for Acted { at, by, act, about } in self.acts.iter() {
             writeln!(text, "{by}: {act} {about} at {at}")?;

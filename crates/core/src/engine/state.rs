@@ -13,6 +13,7 @@ use super::timer::Timers;
 use super::worker::{Worker, WorkerStatus};
 use crate::access::{Acts, Keyring};
 use crate::id::{Fence, RunId, StepIx, Term, WorkerId};
+use crate::once::Ledger;
 use crate::outcome::{Output, RunStatus, StepStatus};
 use crate::plan::Condition;
 use crate::planted::{Bug, Bugs};
@@ -62,6 +63,9 @@ pub struct Engine {
     pub(super) keys: Keyring,
     /// What was lately done on whose word.
     pub(super) acts: Acts,
+    // From here on: not in a snapshot of version 2.
+    /// What is done once: who is at it, and what is on record.
+    pub(super) ledger: Ledger,
 }
 
 /// How fast silent workers are given up when many are silent at once.
@@ -143,6 +147,7 @@ impl Engine {
             brake: None,
             keys: Keyring::default(),
             acts: Acts::default(),
+            ledger: Ledger::default(),
         }
     }
 

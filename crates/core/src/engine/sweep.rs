@@ -28,6 +28,7 @@ impl Engine {
                 Timer::RunDeadline(run) => self.run_overdue(out, run),
                 Timer::Overdue(lease) => self.step_overdue(out, lease),
                 Timer::Lane(lane) => self.lane_waited(out, lane),
+                Timer::Key(run, step) => self.key_waited(out, run, step),
             }
         }
         Answer::Done
@@ -36,7 +37,7 @@ impl Engine {
     /// The run that a deadline is about, if it is about one.
     fn run_of(&self, timer: Timer) -> Option<RunId> {
         let run = match timer {
-            Timer::Retry(run, _) | Timer::RunDeadline(run) => run,
+            Timer::Retry(run, _) | Timer::RunDeadline(run) | Timer::Key(run, _) => run,
             Timer::Overdue(lease) => self.leases.get(lease)?.run,
             Timer::Unfinished | Timer::Contact(_) | Timer::Parked(_) | Timer::Lane(_) => {
                 return None;

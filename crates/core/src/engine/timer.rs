@@ -24,6 +24,8 @@ pub(super) enum Timer {
     Overdue(u32),
     /// Steps of a lane have waited too long.
     Lane(u32),
+    /// A step has waited too long for the key that another is at.
+    Key(u32, StepIx),
 }
 
 /// Fewer deadlines than this are not worth looking through.
@@ -52,7 +54,7 @@ impl Timers {
             return;
         }
         self.0.retain(|(_, timer)| match timer {
-            Timer::Retry(of, _) | Timer::RunDeadline(of) => *of != run,
+            Timer::Retry(of, _) | Timer::RunDeadline(of) | Timer::Key(of, _) => *of != run,
             Timer::Unfinished
             | Timer::Contact(_)
             | Timer::Parked(_)

@@ -71,6 +71,17 @@ pub enum Why {
         /// Whether its run was told to end, and why.
         cancelled: Option<CancelReason>,
     },
+    /// It is done once under a key, and another step is at it.
+    Key {
+        /// The key.
+        key: Box<str>,
+        /// The run of that step.
+        run: RunId,
+        /// That step's name.
+        name: Box<str>,
+        /// When this one fails for it.
+        fails_at: Time,
+    },
 }
 
 /// A lock that keeps a step waiting.
@@ -104,7 +115,8 @@ impl Engine {
         Some(match state.status {
             StepStatus::Waiting | StepStatus::Ready if state.settling => Why::Settling,
             StepStatus::Waiting if state.remaining == 0 => {
-                Why::BackingOff { until: state.since, attempt: state.attempt }
+                let backing_off = Why::BackingOff { until: state.since, attempt: state.attempt };
+                self.why_key(run_ix, step).unwrap_or(backing_off)
             }
             StepStatus::Waiting => {
                 let needs = run.plan.needs(step).iter().map(|edge| edge.step());

@@ -27,7 +27,6 @@ pub(super) fn work(known: &mut Known<'_>, pipeline: &Pipeline, step: &Step) -> W
         axes: Vec::new(),
         params: BTreeMap::new(),
         about: step.about.clone(),
-        idempotent: own.idempotent.or(defaults.idempotent).unwrap_or(false),
     }
 }
 
@@ -39,11 +38,12 @@ pub(super) fn params_left(work: &Work, params: &Value) -> BTreeMap<String, Value
     names.map(|name| (name.clone(), params.get(&name).cloned().unwrap_or_default())).collect()
 }
 
-/// Names of the steps that the condition or the work of a step reads.
+/// Names of the steps that the condition, the key or the work of a step reads.
 pub(super) fn steps_read(step: &Step, work: &Work) -> BTreeSet<String> {
     let by_work = work.templates().flat_map(Template::paths).map(|read| read.path);
     let asked = step.condition.iter().flat_map(|asked| &asked.reads).map(|read| read.path.clone());
-    let of_steps = by_work.chain(asked).filter(|path| path[0] == "steps");
+    let keyed = step.once.iter().flat_map(|key| &key.reads).map(|read| read.path.clone());
+    let of_steps = by_work.chain(asked).chain(keyed).filter(|path| path[0] == "steps");
     let called = match &step.action {
         // What it takes of them is its own business: it gets all that they hand on.
         spec::Action::Call(_) => step.needs.as_slice(),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::condition::condition;
+use super::condition::{condition, once};
 use super::render::Known;
 use crate::id::StepIx;
 use crate::plan::{LockUse, OnFailure, Placement, REPEATS_MAX, Retry, StepSpec};
@@ -25,6 +25,7 @@ pub(super) fn spec(
     let base = StepSpec::default();
     let own = &step.settings;
     let (condition, when) = condition(known, step.condition.as_ref());
+    let when = once(known, step.once.as_ref(), when);
     let mut span = |own: &Option<Setting<Span>>, default: &Option<Setting<Span>>, key: &str| {
         let setting = own.as_ref().or(default.as_ref());
         known.setting(setting, (key, Shape::Duration), |text| duration(text).ok())

@@ -59,6 +59,7 @@ impl<'a> Specs<'a> {
 fn engine_reads<'a>(step: &'a Step, defaults: &'a Settings) -> Vec<&'a ReadPath> {
     let mut reads: Vec<&ReadPath> = Vec::new();
     reads.extend(step.condition.iter().flat_map(|asked| &asked.reads));
+    reads.extend(step.once.iter().flat_map(|key| &key.reads));
     reads.extend(step.locks.iter().flat_map(|lock| &lock.name.reads));
     reads.extend(step.per_worker.iter().flat_map(Setting::reads));
     for settings in [&step.settings, defaults] {

@@ -37,9 +37,6 @@ pub struct Work {
     /// What it does, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Whether doing it twice does no harm.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub idempotent: bool,
 }
 
 /// What to execute.

@@ -8,7 +8,7 @@ use super::fingerprint::Fingerprint;
 use super::graph::{Graph, critical_path};
 use super::limits::{CELLS_MAX, EDGES_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
 use super::plan_type::{JOIN, Plan};
-use super::spec::StepSpec;
+use super::spec::{StepSpec, When};
 use crate::id::StepIx;
 
 /// How one node needs another.
@@ -149,7 +149,7 @@ impl PlanBuilder {
         if slots == 0 {
             self.problems.push(PlanError::LockWithoutSlots(name.to_owned()));
         }
-        let name = self.global_lock(name);
+        let name = self.global_name(name);
         self.lock_slots.insert(name, slots);
     }
 
@@ -210,10 +210,13 @@ impl PlanBuilder {
         at
     }
 
-    /// Puts a spec into its normal form: locks sorted and under their global names, node names sorted.
+    /// Puts a spec into its normal form: locks sorted, they and keys under their global names, node names sorted.
     fn check_spec(&mut self, name: &str, mut spec: StepSpec) -> StepSpec {
         for lock in &mut spec.locks {
-            lock.name = self.global_lock(&lock.name);
+            lock.name = self.global_name(&lock.name);
+        }
+        if let When::Once(once) = &mut spec.when {
+            once.key = self.global_name(&once.key);
         }
         spec.locks.sort();
         for pair in spec.locks.windows(2).filter(|pair| pair[0].name == pair[1].name) {
@@ -231,7 +234,7 @@ impl PlanBuilder {
         spec
     }
 
-    fn global_lock(&self, name: &str) -> Box<str> {
+    fn global_name(&self, name: &str) -> Box<str> {
         match name.strip_prefix("./") {
             Some(own) => format!("{}/{own}", self.pipeline).into(),
             None => name.into(),

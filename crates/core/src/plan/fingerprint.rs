@@ -137,6 +137,12 @@ impl Canon {
             When::Holds => self.number(0),
             When::Fails(text) => self.text(&format!("fails {text}")),
             When::Asks(text) => self.text(&format!("asks {text}")),
+            // Whether it is done again is not in it: see `Plan::done_again`.
+            When::Once(once) => {
+                self.text("once");
+                self.text(&once.key);
+                self.text(once.asks.as_deref().unwrap_or_default());
+            }
         }
         self.number(spec.reads.len() as u64);
         for step in &spec.reads {

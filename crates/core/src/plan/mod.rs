@@ -18,6 +18,6 @@ pub use fingerprint::Fingerprint;
 pub use limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
 pub use plan_type::{Edge, Plan};
 pub use spec::{
-    Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Retry, RetryOn,
+    Condition, LockOrder, LockUse, OnFailure, OnLostContact, Once, Pin, Placement, Retry, RetryOn,
     StepSpec, When, WorkerFacts,
 };

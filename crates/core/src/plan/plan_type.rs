@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::builder::Need;
 use super::fingerprint::Fingerprint;
 use super::graph::Graph;
-use super::spec::StepSpec;
+use super::spec::{StepSpec, When};
 use crate::id::StepIx;
 
 /// Stands for the spec of a join node, which has none.
@@ -166,6 +166,18 @@ impl Plan {
     /// Slots of a lock; one unless declared.
     pub fn lock_slots(&self, lock: &str) -> u32 {
         self.lock_slots.get(lock).copied().unwrap_or(1)
+    }
+
+    /// The same plan, in which what is done once is done though it was done before, or is not. Its fingerprint is the
+    /// same: this is how a run goes about it, and one that is resumed goes on as it began.
+    #[must_use]
+    pub fn done_again(mut self, again: bool) -> Self {
+        for spec in &mut self.specs {
+            if let When::Once(once) = &mut spec.when {
+                once.again = again;
+            }
+        }
+        self
     }
 
     /// A hash of everything in it: equal plans, and only those, have equal fingerprints, in every version of windlass.

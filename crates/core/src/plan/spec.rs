@@ -28,6 +28,45 @@ pub enum When {
     Fails(Box<str>),
     /// An expression over outputs of needs, decided when they have ended.
     Asks(Box<str>),
+    /// Done once under a key, whatever run asks for it.
+    Once(Once),
+}
+
+impl When {
+    /// The expression over outputs of needs, if there is one.
+    pub fn asked(&self) -> Option<&str> {
+        match self {
+            Self::Holds | Self::Fails(_) => None,
+            Self::Asks(text) => Some(text),
+            Self::Once(once) => once.asks.as_deref(),
+        }
+    }
+
+    /// What is done once, and under which key.
+    pub const fn once(&self) -> Option<&Once> {
+        match self {
+            Self::Once(once) => Some(once),
+            Self::Holds | Self::Fails(_) | Self::Asks(_) => None,
+        }
+    }
+}
+
+/// What is done once under a key: a success that is on record is taken over instead.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Once {
+    /// The key: a template that reads outputs of needs at most. `./key` belongs to the plan's pipeline alone.
+    pub key: Box<str>,
+    /// An expression over outputs of needs, decided before anybody asks for the key.
+    pub asks: Option<Box<str>>,
+    /// Whether it is done though a success is on record.
+    pub again: bool,
+}
+
+impl Once {
+    /// Under this key, otherwise ordinary.
+    pub fn under(key: &str) -> Self {
+        Self { key: key.into(), ..Self::default() }
+    }
 }
 
 /// Where a step must run, beyond labels.
@@ -269,15 +308,24 @@ impl StepSpec {
         Self { locks: names.iter().map(|name| LockUse::fifo(name)).collect(), ..Self::default() }
     }
 
-    /// Whether a worker that has lost contact must end it before its lease can pass on.
-    pub fn stops_on_lost_contact(&self) -> bool {
-        !self.locks.is_empty() || self.on_lost_contact == OnLostContact::Stop
+    /// A step that is done once under this key, otherwise ordinary.
+    pub fn once(key: &str) -> Self {
+        Self { when: When::Once(Once::under(key)), ..Self::default() }
     }
 
-    /// Whether it may be handed out before a slot is free for it. Not if something waits for it to end (a lock, a
+    /// Whether a worker that has lost contact must end it before its lease can pass on. Under a key as under a lock:
+    /// what is to be done once is not done twice at a time either.
+    pub fn stops_on_lost_contact(&self) -> bool {
+        !self.locks.is_empty()
+            || self.when.once().is_some()
+            || self.on_lost_contact == OnLostContact::Stop
+    }
+
+    /// Whether it may be handed out before a slot is free for it. Not if something waits for it to end (a lock, a key, a
     /// per-worker limit), if only one worker can have it or some suit it better, or if it must not be handed out in vain.
     pub fn may_lease_ahead(&self) -> bool {
         self.locks.is_empty()
+            && self.when.once().is_none()
             && self.placement.requirement.preferences().next().is_none()
             && self.placement.pin == Pin::Anywhere
             && self.per_worker.is_none()

@@ -165,6 +165,8 @@ pub struct Step {
     pub pin: Pin,
     /// The most of its cells that one worker runs at a time.
     pub per_worker: Option<Setting<u32>>,
+    /// The key under which it is done once.
+    pub once: Option<Text>,
     /// What may have a default.
     pub settings: Settings,
 }
@@ -277,8 +279,6 @@ pub struct Settings {
     pub priority: Option<Setting<i32>>,
     /// Whether its failure leaves the run as it is.
     pub ignore_failure: Option<bool>,
-    /// Whether doing it twice does no harm.
-    pub idempotent: Option<bool>,
     /// What a worker that has lost contact does with it.
     pub on_lost_contact: Option<OnLostContact>,
     /// How long it waits while no worker could run it.

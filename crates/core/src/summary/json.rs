@@ -3,7 +3,7 @@
 //! ```text
 //! run   {id, pipeline, fingerprint, status, created_at, ended_at, wall_ms, counts, cancelled?, interruptions,
 //!        interrupted_ms, root_causes}
-//! step  {run, step, name, status, reason?, needs, ready_at, ended_at, wait_ms, time_ms, attempts, outputs}
+//! step  {run, step, name, status, reason?, key?, origin?, needs, ready_at, ended_at, wait_ms, time_ms, attempts, outputs}
 //! ```
 //!
 //! Each is one line when written compactly, so that many make NDJSON. A plan does not know the parameters that it was made
@@ -85,6 +85,12 @@ impl Step<'_> {
         }
         if let Some(from) = self.reused_from() {
             object["reused_from"] = from.to_string().into();
+        }
+        if let Some(key) = self.key() {
+            object["key"] = key.into();
+        }
+        if let Some(origin) = self.origin() {
+            object["origin"] = origin.to_json();
         }
         object
     }

@@ -31,6 +31,13 @@ impl Summary {
             Event::Ended { step, outcome, next, .. } => self.learn_ended(at, *step, outcome, *next),
             Event::BackoffEnded { step, .. } => self.turn(*step, StepStatus::Ready),
             Event::StepSettled { step, settled, .. } => self.learn_settled(at, *step, settled),
+            Event::KeyTaken { step, key, .. } => self.learn_key(*step, key, StepStatus::Ready),
+            Event::KeyAwaited { step, key, .. } => self.learn_key(*step, key, StepStatus::Waiting),
+            Event::KeyRecalled { step, key, origin, output, .. } => {
+                self.keys.insert(*step, (key.clone(), Some(origin.clone())));
+                self.keep_output(*step, output);
+                self.end(at, *step, StepStatus::Cached);
+            }
             Event::WorkerLost { .. }
             | Event::WorkerReturned { .. }
             | Event::WorkerDrained { .. }
@@ -136,6 +143,11 @@ impl Summary {
         self.nodes[step.0 as usize].settled = place;
         self.settled.push(settled.clone());
         self.end(at, step, settled.status());
+    }
+
+    fn learn_key(&mut self, step: StepIx, key: &str, status: StepStatus) {
+        self.keys.insert(step, (key.into(), None));
+        self.turn(step, status);
     }
 
     /// Takes over what an earlier run brought.

@@ -2,7 +2,8 @@
 
 use super::step::Step;
 use super::summary_type::Summary;
-use crate::engine::{ALONE_MAX, CancelReason, Settled};
+use crate::engine::{ALONE_MAX, CancelReason, Settled, Utc};
+use crate::once::Origin;
 use crate::outcome::{OutcomeKind, StepStatus};
 use crate::plan::{Pin, Placement};
 use crate::session::StopReason;
@@ -12,6 +13,10 @@ impl Step<'_> {
     pub fn reason(&self) -> Option<String> {
         if let Some(settled) = self.settled() {
             return Some(self.settled_reason(settled));
+        }
+        if let (Some(key), Some(origin)) = (self.key(), self.origin()) {
+            let Origin { run, name, at, .. } = origin;
+            return Some(format!("done as {key} by {name} of run {run} at {}", Utc(*at)));
         }
         if let Some(from) = self.reused_from() {
             return Some(format!("taken from run {from}"));
@@ -49,7 +54,9 @@ impl Step<'_> {
         let name = |step| self.summary.plan.name(step);
         match settled {
             Settled::SkippedByCondition => "nothing failed before it".to_owned(),
-            Settled::SkippedByValues { why } | Settled::FailedCondition { why } => why.to_string(),
+            Settled::SkippedByValues { why }
+            | Settled::FailedCondition { why }
+            | Settled::FailedKey { why } => why.to_string(),
             Settled::SkippedUnplaceable | Settled::FailedNoWorker => {
                 self.unmet().unwrap_or_default()
             }
@@ -62,6 +69,9 @@ impl Step<'_> {
             },
             Settled::CancelledByFailure { cause } => format!("because {} failed", name(*cause)),
             Settled::Superseded { by } => format!("run {by} took its place"),
+            Settled::FailedNoKey { by } => {
+                format!("run {by} was at its key and was not done in time")
+            }
             Settled::FailedNoLock => "its locks were not free in time".to_owned(),
             Settled::FailedTooLarge { bytes } => format!(
                 "it reads outputs of {bytes} bytes, and a worker is handed {ALONE_MAX} at most: pass files instead"

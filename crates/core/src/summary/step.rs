@@ -3,6 +3,7 @@
 use super::summary_type::Summary;
 use crate::engine::Settled;
 use crate::id::{Fence, RunId, StepIx};
+use crate::once::Origin;
 use crate::outcome::{OutcomeKind, Output, StepStatus};
 use crate::session::StopReason;
 use crate::time::{Span, Time};
@@ -156,7 +157,18 @@ impl<'a> Step<'a> {
 
     /// The run that its outcome was taken from.
     pub fn reused_from(&self) -> Option<RunId> {
-        self.summary.reused.get(&self.step).copied()
+        let by_key = self.origin().map(|origin| origin.run);
+        self.summary.reused.get(&self.step).copied().or(by_key)
+    }
+
+    /// The key under which it is done once, as far as it is known by now.
+    pub fn key(&self) -> Option<&'a str> {
+        self.summary.keys.get(&self.step).map(|(key, _)| &**key)
+    }
+
+    /// Who did what it does under its key before.
+    pub fn origin(&self) -> Option<&'a Origin> {
+        self.summary.keys.get(&self.step).and_then(|(_, origin)| origin.as_ref())
     }
 
     /// When nothing that it needs kept it any longer: the end of its last need, or its run's submission.

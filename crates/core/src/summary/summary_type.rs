@@ -7,6 +7,7 @@ use super::step::{NONE, Node, Record, Step};
 use super::tally::Tally;
 use crate::engine::{CancelLevel, CancelReason, Event, RunOptions, Settled};
 use crate::id::{RunId, StepIx, Term, WorkerId};
+use crate::once::Origin;
 use crate::outcome::{Output, RunStatus, StepStatus};
 use crate::plan::{Plan, WorkerFacts};
 use crate::requirement::Labels;
@@ -34,6 +35,8 @@ pub struct Summary {
     pub(super) settled: Vec<Settled>,
     pub(super) outputs: BTreeMap<StepIx, Output>,
     pub(super) reused: BTreeMap<StepIx, RunId>,
+    /// Steps that are done once: the key of each, and who did it, where that was another.
+    pub(super) keys: BTreeMap<StepIx, (Box<str>, Option<Origin>)>,
     pub(super) held: BTreeSet<StepIx>,
     /// Places of the workers that held a step.
     pub(super) met: BTreeSet<u32>,
@@ -70,6 +73,7 @@ impl Summary {
             settled: Vec::new(),
             outputs: BTreeMap::new(),
             reused: BTreeMap::new(),
+            keys: BTreeMap::new(),
             held: BTreeSet::new(),
             met: BTreeSet::new(),
             tally,

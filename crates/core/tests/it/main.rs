@@ -18,6 +18,7 @@ mod locks;
 mod mate;
 mod matrix;
 mod messages;
+mod once;
 mod plan_checks;
 mod preferences;
 mod reports;

@@ -2,7 +2,7 @@
 
 use windlass_core::id::StepIx;
 use windlass_core::plan::{
-    CELLS_MAX, Condition, LockOrder, LockUse, NAME_MAX, OnFailure, OnLostContact, Pin, Plan,
+    CELLS_MAX, Condition, LockOrder, LockUse, NAME_MAX, OnFailure, OnLostContact, Once, Pin, Plan,
     PlanBuilder, PlanError, Retry, RetryOn, STEPS_MAX, StepSpec, When,
 };
 use windlass_core::time::Span;
@@ -139,6 +139,9 @@ fn a_fingerprint_changes_with_every_field() {
         StepSpec { condition: Condition::Always, ..plain() },
         StepSpec { when: When::Fails("x".into()), ..plain() },
         StepSpec { when: When::Asks("x".into()), ..plain() },
+        StepSpec::once("x"),
+        StepSpec::once("y"),
+        StepSpec { when: asking_once(), ..plain() },
         StepSpec { reads: vec![StepIx(0)], ..plain() },
         StepSpec { on_failure: OnFailure::Ignore, ..plain() },
         StepSpec { per_worker: Some(1), ..plain() },
@@ -151,6 +154,19 @@ fn a_fingerprint_changes_with_every_field() {
     hashes.sort_unstable();
     hashes.dedup();
     assert_eq!(hashes.len(), count);
+}
+
+fn asking_once() -> When {
+    When::Once(Once { asks: Some("x".into()), ..Once::under("x") })
+}
+
+#[test]
+fn a_fingerprint_does_not_depend_on_whether_it_is_done_again() {
+    let plan = plan_of(StepSpec::once("x"));
+    let again = plan.clone().done_again(true);
+    assert!(again.specs().iter().any(|spec| spec.when.once().is_some_and(|once| once.again)));
+    assert_eq!(again.fingerprint(), plan.fingerprint());
+    assert_eq!(again.done_again(false), plan);
 }
 
 #[test]

@@ -7,6 +7,33 @@ use windlass_core::expand::Work;
 use crate::outline::{drawn, drawn_with, plan};
 
 #[test]
+fn a_key_has_in_it_what_is_known_and_reads_the_rest_later() {
+    let text = "
+name: ship
+params: { version: { default: \"1.2\" } }
+steps:
+  a: { run: make, outputs: [d] }
+  b: { run: make, needs: a, idempotent: \"./${{ params.version }}-${{ steps.a.outputs.d }}\" }
+  c:
+    needs: a
+    if: steps.a.outputs.d == \"x\"
+    matrix: { db: [sqlite, postgres] }
+    idempotent: \"${{ matrix.db }}-${{ params.version }}\"
+    run: make
+  d: { run: make, if: params.version == \"2\", idempotent: never }
+";
+    let plan = plan(text, &[]).expect("nothing is wrong with it").plan;
+    let key = |name: &str| {
+        let spec = plan.spec(plan.find(name).expect("a step")).expect("no join");
+        spec.when.once().map(|once| (once.key.to_string(), once.asks.is_some()))
+    };
+    assert_eq!(key("b"), Some(("ship/1.2-${{ steps.a.outputs.d }}".to_owned(), false)));
+    assert_eq!(key("c[sqlite]"), Some(("sqlite-1.2".to_owned(), true)));
+    assert_eq!(key("c[postgres]"), Some(("postgres-1.2".to_owned(), true)));
+    assert_eq!(key("d"), None, "it is skipped anyway");
+}
+
+#[test]
 fn a_preference_is_a_steps_own_or_the_default_and_may_differ_from_cell_to_cell() {
     let text = "
 defaults: { prefers: ssd }

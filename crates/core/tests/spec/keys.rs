@@ -699,3 +699,17 @@ steps:
       |                 ^^^^^^^^^^^^^^^^^
     "#);
 }
+
+#[test]
+fn a_key_is_no_yes_or_no_and_no_default() {
+    for word in ["true", "no", "\"\"", "./", "\"a\\nb\""] {
+        let text = format!("steps:\n  a: {{ run: make, idempotent: {word} }}\n");
+        assert!(told(&text).contains("key"), "{word}: {}", told(&text));
+    }
+    let text = "defaults: { idempotent: k }\nsteps: { a: { run: make } }\n";
+    assert!(told(text).contains("error"), "one key for all steps would be done by one of them");
+    for late in ["${{ run.id }}", "${{ steps.b.outputs.x }}"] {
+        let text = format!("steps:\n  a: {{ run: make, idempotent: \"{late}\" }}\n");
+        assert!(told(&text).contains("error"), "{late}: {}", told(&text));
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 42] = [
+pub(crate) const EXPECTED: [&str; 44] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -16,6 +16,7 @@ pub(crate) const EXPECTED: [&str; 42] = [
     "crashed after decide",
     "crashed before reply",
     "deliveries exhausted",
+    "done once, taken over",
     "drained",
     "fail-fast ended the rest",
     "grant sent again",
@@ -43,6 +44,7 @@ pub(crate) const EXPECTED: [&str; 42] = [
     "step went to a worker that it did not prefer",
     "step with two locks granted",
     "takeover with open leases",
+    "waited for a key",
     "worker drained itself",
     "worker returned",
     "worker told that it is stale",

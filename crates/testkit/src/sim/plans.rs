@@ -6,8 +6,8 @@ use windlass_core::engine::{RunOptions, Unplaceable};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::plan::{
-    Condition, LockOrder, LockUse, OnFailure, Pin, Placement, Plan, PlanBuilder, Retry, StepSpec,
-    When,
+    Condition, LockOrder, LockUse, OnFailure, Once, Pin, Placement, Plan, PlanBuilder, Retry,
+    StepSpec, When,
 };
 use windlass_core::requirement::{Atom, Clause, Requirement};
 use windlass_core::time::Span;
@@ -169,9 +169,7 @@ fn spec(rng: &mut Rng) -> StepSpec {
         Condition::Always,
         Condition::Failure,
     ]);
-    if rng.chance(40) {
-        spec.when = When::Fails("params.ship  (params.ship = false)".into());
-    }
+    spec.when = when(rng);
     if rng.chance(100) {
         spec.on_failure = OnFailure::Ignore;
     }
@@ -182,6 +180,17 @@ fn spec(rng: &mut Rng) -> StepSpec {
         spec.timeout = Some(Span::millis(rng.range(500, 5_000)));
     }
     spec
+}
+
+fn when(rng: &mut Rng) -> When {
+    if rng.chance(40) {
+        return When::Fails("params.ship  (params.ship = false)".into());
+    }
+    if rng.chance(100) {
+        let key = rng.pick(&["one", "two", "./own"]);
+        return When::Once(Once { again: rng.chance(200), ..Once::under(key) });
+    }
+    When::Holds
 }
 
 fn locks(rng: &mut Rng) -> Vec<LockUse> {

@@ -5,9 +5,9 @@ use std::str::FromStr;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    audit, cancel, completions, config, context, dev, doctor, expand, explain, graph, init, locks,
-    logs, plan, queue, rerun, run, runs, schema, serve, show, submit, token, validate, watch, why,
-    worker, workers,
+    audit, cancel, completions, config, context, dev, doctor, expand, explain, graph, init, keys,
+    locks, logs, plan, queue, rerun, run, runs, schema, serve, show, submit, token, validate,
+    watch, why, worker, workers,
 };
 use super::help;
 
@@ -49,6 +49,7 @@ pub(super) enum Command {
     Worker(worker::Args),
     Workers(workers::Args),
     Locks(locks::Args),
+    Keys(keys::Args),
     Queue(queue::Args),
     Token(token::Args),
     Audit(audit::Args),

@@ -52,6 +52,7 @@ fn answer(command: Command) -> u8 {
         Command::Serve(args) => commands::serve::run(&args, &context),
         Command::Worker(args) => commands::worker::run(&args, &context),
         Command::Workers(args) => commands::workers::run(&args, &context),
+        Command::Keys(args) => commands::keys::run(&args, &context),
         Command::Locks(args) => commands::locks::run(&args, &context),
         Command::Queue(args) => commands::queue::run(&args, &context),
         Command::Token(args) => commands::token::run(&args, &context),

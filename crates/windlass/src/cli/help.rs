@@ -23,7 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
     ("Write a pipeline", &["init", "validate", "expand", "schema"]),
     ("This machine", &["doctor", "config", "completions"]),
-    ("Use a cluster", &["submit", "workers", "locks", "queue", "context"]),
+    ("Use a cluster", &["submit", "workers", "locks", "keys", "queue", "context"]),
     ("Serve", &["serve", "worker", "dev", "token", "audit"]),
 ];
 

@@ -44,6 +44,7 @@ pub fn history() -> History {
     story.a_leader_takes_over_and_a_run_is_cancelled();
     story.a_worker_comes_back_too_late();
     story.workers_leave_and_vanish();
+    story.what_is_done_once_is_waited_for_and_taken_over();
     story.a_run_is_left_open();
     story.keys_are_handed_out_and_taken_back();
     History { batches: story.batches, state: story.engine.snapshot() }
@@ -152,6 +153,15 @@ impl Story {
         self.exchange(ALPHA);
         self.finish((run, "lint"), Outcome::exit(0));
         self.exchange(ALPHA);
+    }
+
+    fn what_is_done_once_is_waited_for_and_taken_over(&mut self) {
+        let first = self.submit(8, release(), Vec::new());
+        self.submit(9, release(), Vec::new());
+        self.exchange(ALPHA);
+        let output = Output::Inline("{\"url\":\"https://registry.example/ship/1.2\"}".into());
+        self.finish((first, "publish"), Outcome { output, ..Outcome::exit(0) });
+        self.submit(10, release(), Vec::new());
     }
 
     fn keys_are_handed_out_and_taken_back(&mut self) {
@@ -309,6 +319,12 @@ fn deploy() -> Arc<Plan> {
     let mut plan = PlanBuilder::new("deploy");
     let lock = LockUse { name: "production".into(), order: LockOrder::CancelOlder };
     plan.step("push", StepSpec { locks: vec![lock], ..StepSpec::default() });
+    Arc::new(plan.build().expect("the plan has no mistakes"))
+}
+
+fn release() -> Arc<Plan> {
+    let mut plan = PlanBuilder::new("release");
+    plan.step("publish", StepSpec::once("ship-1.2"));
     Arc::new(plan.build().expect("the plan has no mistakes"))
 }
 

@@ -7,10 +7,11 @@ use windlass_core::engine::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
+use windlass_core::once::Origin;
 use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
 use windlass_core::plan::{
-    Condition, LockOrder, LockUse, OnFailure, OnLostContact, Pin, Placement, Plan, PlanBuilder,
-    Retry, RetryOn, StepSpec, When,
+    Condition, LockOrder, LockUse, OnFailure, OnLostContact, Once, Pin, Placement, Plan,
+    PlanBuilder, Retry, RetryOn, StepSpec, When,
 };
 use windlass_core::requirement::{Atom, Clause, Compare, Labels, Requirement};
 use windlass_core::session::{Home, StopReason};
@@ -24,7 +25,7 @@ const FENCE: Fence = Fence::new(u16::MAX, 12);
 const WORKER: WorkerId = WorkerId(u64::MAX);
 
 /// How many kinds of events there are.
-pub const KINDS: usize = 27;
+pub const KINDS: usize = 30;
 
 /// The name of an event's kind. A kind that is added is missed here first; then give it a specimen, a place in the
 /// history and in the next golden journal.
@@ -57,13 +58,16 @@ pub const fn kind(event: &Event) -> &'static str {
         Event::TokenCreated { .. } => "TokenCreated",
         Event::TokenRevoked { .. } => "TokenRevoked",
         Event::Acted { .. } => "Acted",
+        Event::KeyTaken { .. } => "KeyTaken",
+        Event::KeyAwaited { .. } => "KeyAwaited",
+        Event::KeyRecalled { .. } => "KeyRecalled",
     }
 }
 
 /// Events of every kind, at times that jump forth and back: a journal keeps what it is given.
 pub fn specimens() -> Vec<Recorded> {
     const TIMES: [u64; 5] = [0, 1_790_000_000_000, 1_790_000_000_001, u64::MAX, 1];
-    let groups = [workers(), runs(), leases(), endings(), settlements(), access(), acts()];
+    let groups = [workers(), runs(), leases(), endings(), settlements(), access(), acts(), keys()];
     let times = TIMES.into_iter().cycle().map(Time::from_millis);
     let events = groups.into_iter().flatten().zip(times);
     events.map(|(event, at)| Recorded { at, event }).collect()
@@ -156,6 +160,39 @@ fn acts() -> Vec<Event> {
         acted(by_token(), Act::ForceRelease, lock),
         acted(by_token(), Act::CreateToken, token()),
         acted(by_token(), Act::RevokeToken, token()),
+    ]
+}
+
+fn keys() -> Vec<Event> {
+    let (run, step) = (RUN, STEP);
+    let key = || "ship/v1.2 – ü".into();
+    let origin = Origin {
+        run: RunId(u64::MAX),
+        step: StepIx(7),
+        name: "deploy[linux]".into(),
+        at: Time::from_millis(1_790_000_000_000),
+    };
+    let recalled = |output| {
+        let origin = origin.clone();
+        Event::KeyRecalled { run, step, key: key(), origin, output }
+    };
+    let mut plan = PlanBuilder::new("once");
+    let once = |asks, again| StepSpec {
+        when: When::Once(Once { key: "./${{ steps.a.outputs.b }}".into(), asks, again }),
+        ..StepSpec::default()
+    };
+    plan.step("a", once(None, true));
+    plan.step("b", once(Some("steps.a.outputs.c".into()), false));
+    let plan = Arc::new(plan.build().expect("the plan has no mistakes"));
+    let (options, reused) = (RunOptions::default(), Vec::new());
+    vec![
+        Event::RunSubmitted { run, plan, options, reused },
+        Event::KeyTaken { run, step, key: key() },
+        Event::KeyAwaited { run, step, key: key(), by: RunId(1) },
+        recalled(Output::None),
+        recalled(Output::Inline("{\"url\":\"x\"}".into())),
+        Event::StepSettled { run, step, settled: Settled::FailedKey { why: "null".into() } },
+        Event::StepSettled { run, step, settled: Settled::FailedNoKey { by: RunId(1) } },
     ]
 }
 

@@ -14,6 +14,7 @@
 //! | `leader` | the term under way |
 //! | `workers`, `leases` | worker that is known, lease that is open |
 //! | `runs`, `steps` | run that is not sealed, with its steps counted by status; its steps (joins are none) |
+//! | `idempotency` | key of something that is done once: pending, completed or failed, and by whom |
 //! | `events` | of the newest events, with their JSON |
 //!
 //! The views `running`, `waiting`, `failures` and `lock_holders` put names to numbers. Sealed runs are not here: they are
@@ -26,7 +27,7 @@
 //! ```
 //!
 //! In PostgreSQL they are called `windlass_…`, and show besides when workers were heard and leases expire. There
-//! `windlass_runs` has sealed runs too, `windlass_idempotency` the keys, and `windlass_leader` is the row by which the
+//! `windlass_runs` has sealed runs too, `windlass_submissions` the keys of submissions, and `windlass_leader` is the row by which the
 //! leader was elected.
 
 mod contacts;
@@ -40,8 +41,8 @@ pub use contacts::ContactRows;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresTables;
 pub use seam::{
-    AsOf, Changes, Diff, EVENTS_MAX, LeaseRow, Mark, RunRow, StepRow, StepRows, Tables, WorkerRow,
-    Written,
+    AsOf, Changes, Diff, EVENTS_MAX, KeyRow, LeaseRow, Mark, RunRow, StepRow, StepRows, Tables,
+    WorkerRow, Written,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteTables;

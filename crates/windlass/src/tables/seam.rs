@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::engine::{LeaderReport, StatusCounts, StopReport, WorkerStatus};
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
+use windlass_core::once::KeyStatus;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
@@ -102,6 +103,8 @@ pub struct Diff {
     pub runs: Changes<RunRow, RunId>,
     /// Steps.
     pub steps: Vec<StepRows>,
+    /// Keys of what is done once.
+    pub keys: Changes<KeyRow, Box<str>>,
     /// The newest events, in order. Of those that are there, the oldest go.
     pub events: Vec<(Position, Recorded)>,
 }
@@ -120,6 +123,7 @@ impl Diff {
             contacts: ContactRows::default(),
             runs: Changes::default(),
             steps: Vec::new(),
+            keys: Changes::default(),
             events: Vec::new(),
         }
     }
@@ -132,7 +136,8 @@ impl Diff {
     /// How many rows it writes, those of events aside.
     pub fn rows(&self) -> usize {
         let steps: usize = self.steps.iter().map(|of| of.rows.len()).sum();
-        self.workers.put.len() + self.leases.put.len() + self.runs.put.len() + steps
+        let keys = self.keys.put.len() + self.keys.gone.len();
+        self.workers.put.len() + self.leases.put.len() + self.runs.put.len() + steps + keys
     }
 }
 
@@ -197,6 +202,25 @@ pub struct RunRow {
     pub submitted_at: Time,
     /// How many of its steps stand where.
     pub counts: StatusCounts,
+}
+
+/// A key of something that is done once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRow {
+    /// The key.
+    pub key: Box<str>,
+    /// Where it stands.
+    pub status: KeyStatus,
+    /// The run that is at it, or that did it last.
+    pub run: RunId,
+    /// Which step of it.
+    pub step: StepIx,
+    /// That step's name: its run may be sealed.
+    pub name: Box<str>,
+    /// Since when the step is at it, or when it ended.
+    pub at: Time,
+    /// How many steps wait for it.
+    pub waiting: u32,
 }
 
 /// Steps of one run.

@@ -135,6 +135,7 @@ impl Engine {
                 run.superseded |= superseded && status == StepStatus::Cancelled;
                 run.avoid.remove(&lease.step);
                 run.step_mut(lease.step).change(Change::Ended(status))?;
+                self.key_left(lease.run, lease.step);
                 self.node_ended(lease.run, lease.step)?;
             }
             Next::Retry { at, avoid } => {

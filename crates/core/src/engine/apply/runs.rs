@@ -1,7 +1,7 @@
 //! Events about runs, and steps that end without a lease.
 
 use super::ApplyError;
-use crate::engine::event::{CancelLevel, CancelReason, Event, Settled};
+use crate::engine::event::{Event, Settled};
 use crate::engine::run::{NONE, Run, Spent};
 use crate::engine::state::Engine;
 use crate::engine::submit::locks_of;
@@ -77,13 +77,10 @@ impl Engine {
         }
     }
 
-    pub(super) fn run_cancelled(
-        &mut self,
-        run: RunId,
-        cancel: (CancelLevel, CancelReason),
-    ) -> Result<(), ApplyError> {
+    pub(super) fn run_cancelled(&mut self, run: RunId, event: &Event) -> Result<(), ApplyError> {
+        let Event::RunCancelled { level, reason, .. } = event else { return Ok(()) };
         let run = self.run_ix(run)?;
-        self.runs[run].cancel = Some(cancel);
+        self.runs[run].cancel = Some((*level, *reason));
         self.runs[run].status = RunStatus::Cancelling;
         self.stop_run(run);
         Ok(())
@@ -133,6 +130,7 @@ impl Engine {
         {
             state.cause = cause.0;
         }
+        self.key_left(run_ix, step);
         self.node_ended(run_ix, step)?;
         Ok(())
     }

@@ -45,15 +45,11 @@ impl Engine {
             Event::WorkerLost { worker } => self.worker_became(*worker, WorkerStatus::Lost)?,
             Event::WorkerReturned { worker } => self.worker_returned(*worker)?,
             Event::WorkerDrained { worker } => self.worker_drained(*worker)?,
-            Event::WorkerEnded { worker, .. } => {
-                self.worker_became(*worker, WorkerStatus::Ended)?;
-            }
+            Event::WorkerEnded { worker, .. } => self.worker_ended(*worker)?,
             Event::WorkerForgotten { worker } => self.worker_forgotten(*worker)?,
             Event::Braked { .. } => {}
             Event::RunSubmitted { run, .. } => self.run_submitted(*run, event)?,
-            Event::RunCancelled { run, level, reason } => {
-                self.run_cancelled(*run, (*level, *reason))?;
-            }
+            Event::RunCancelled { run, .. } => self.run_cancelled(*run, event)?,
             Event::RunEnded { run, status } => self.run_ended(*run, *status)?,
             Event::RunSealed { run } => self.run_sealed(*run)?,
             Event::Granted { run, step, .. } => self.granted(self.step_of(*run, *step)?, event)?,
@@ -85,12 +81,21 @@ impl Engine {
             Event::TokenCreated { id, token } => self.keys.add(*id, token.clone(), self.now),
             Event::TokenRevoked { id } => self.token_revoked(*id)?,
             Event::Acted { by, act, about } => self.acted(by, *act, about),
+            Event::KeyTaken { .. } | Event::KeyAwaited { .. } | Event::KeyRecalled { .. } => {
+                self.key_answered(event)?;
+            }
         }
         Ok(())
     }
 
     pub(super) fn run_ix(&self, run: RunId) -> Result<u32, ApplyError> {
         self.run_ids.get(&run).copied().ok_or(ApplyError::NoRun(run))
+    }
+
+    fn key_answered(&mut self, event: &Event) -> Result<(), ApplyError> {
+        let (Some(run), Some(step)) = (event.run(), event.step()) else { return Ok(()) };
+        self.key_asked(self.step_of(run, step)?, event)?;
+        Ok(())
     }
 
     /// The run, if it has that step.

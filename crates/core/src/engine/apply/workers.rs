@@ -77,6 +77,10 @@ impl Engine {
         self.watch_worker(worker_ix);
     }
 
+    pub(super) fn worker_ended(&mut self, id: WorkerId) -> Result<(), ApplyError> {
+        self.worker_became(id, WorkerStatus::Ended)
+    }
+
     pub(in crate::engine) fn worker_became(
         &mut self,
         id: WorkerId,

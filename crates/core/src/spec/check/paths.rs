@@ -12,7 +12,7 @@ pub(super) enum Place {
     Axis,
     /// Where the engine must know the value: params and the cell.
     Plan,
-    /// In `if:`: also what became of other steps.
+    /// In `if:` and in a key: also what became of other steps.
     If,
     /// In what a worker executes: everything.
     Work,

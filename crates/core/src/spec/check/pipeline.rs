@@ -33,6 +33,9 @@ fn step(paths: &mut Paths<'_>, step: &Step) {
     if let Some(asked) = &step.condition {
         paths.check(Place::If, &asked.reads);
     }
+    if let Some(key) = &step.once {
+        paths.check(Place::If, &key.reads);
+    }
     match &step.action {
         Action::Script { reads, .. } => paths.check(Place::Work, reads),
         Action::Call(call) => {

@@ -11,4 +11,4 @@ mod table;
 pub(crate) use objects::{LOCK, MATRIX, NODES, PARAM, PIPELINE, RETRY};
 pub use schema::schema;
 pub(crate) use step::STEP;
-pub(crate) use table::{Available, Key, Object, Shape};
+pub(crate) use table::{Available, Key, NO_KEYS, Object, Shape};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::objects::{PARAM, PIPELINE};
-use super::table::{Available, Key, Object, Shape};
+use super::table::{Available, Key, NO_KEYS, Object, Shape};
 
 /// A template wherever text is allowed: it is decided later what comes out of it.
 const TEMPLATE: &str = r"\$\{\{";
@@ -73,6 +73,9 @@ fn shape(of: Shape, definitions: &mut Definitions) -> Value {
         Shape::Wait => text_or(r"^([0-9]+(ms|s|m|h|d))+(\.\.([0-9]+(ms|s|m|h|d))+)?$"),
         Shape::RetryOn => {
             json!({ "type": "string", "pattern": "^(failed|timed_out|exit-[0-9]+)$" })
+        }
+        Shape::OnceKey => {
+            json!({ "type": "string", "minLength": 1, "not": { "enum": NO_KEYS } })
         }
         Shape::Requirement => json!({ "type": "string", "minLength": 1 }),
         Shape::Word(words) => json!({ "enum": words }),

@@ -121,7 +121,12 @@ const IGNORE_FAILURE: Key =
         "allow_failure",
         "ignore_errors",
     ]);
-const IDEMPOTENT: Key = key("idempotent", Shape::Flag, "Whether doing it twice does no harm");
+const IDEMPOTENT: Key = key(
+    "idempotent",
+    Shape::OnceKey,
+    "The key under which it is done once: a success on record is taken over, in every run",
+)
+.foreign(&["idempotency_key", "once", "unique", "dedupe"]);
 const ON_LOST_CONTACT: Key = key(
     "on_lost_contact",
     Shape::Word(&["continue", "stop"]),
@@ -129,7 +134,11 @@ const ON_LOST_CONTACT: Key = key(
 );
 const WAIT_FOR_WORKER: Key =
     key("wait_for_worker", Shape::Duration, "How long it waits while no worker could run it");
-const WAIT_FOR_LOCK: Key = key("wait_for_lock", Shape::Duration, "How long it waits for its locks");
+const WAIT_FOR_LOCK: Key = key(
+    "wait_for_lock",
+    Shape::Duration,
+    "How long it waits for its locks, or for the key that another step is at",
+);
 const KILL_GRACE: Key =
     key("kill_grace", Shape::Duration, "From the polite order to stop to the other one")
         .foreign(&["grace", "grace_period", "stop_timeout"]);
@@ -190,7 +199,6 @@ const DEFAULT_KEYS: &[Key] = &[
     PREFERS,
     PRIORITY,
     IGNORE_FAILURE,
-    IDEMPOTENT,
     ON_LOST_CONTACT,
     WAIT_FOR_WORKER,
     WAIT_FOR_LOCK,

@@ -29,6 +29,10 @@ pub(crate) enum Available {
     NotYet,
 }
 
+/// Texts that are meant as a yes or no, and are no keys.
+pub(crate) const NO_KEYS: &[&str] =
+    &["true", "false", "yes", "no", "on", "off", "True", "False", "Yes", "No", "On", "Off"];
+
 /// What a value must look like.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
@@ -52,6 +56,8 @@ pub(crate) enum Shape {
     Wait,
     /// `failed`, `timed_out` or `exit-N`.
     RetryOn,
+    /// The key under which something is done once: text, and not the yes or no that the word invites.
+    OnceKey,
     /// `docker`, `os=linux`, `cpu>=4`, `not spot`, `gpu | tpu`.
     Requirement,
     /// One of these words.

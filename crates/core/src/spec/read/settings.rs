@@ -24,7 +24,6 @@ impl Reader<'_> {
             prefers: node.get("prefers").map(|node| self.clauses(node)),
             priority: self.setting(node.get("priority"), |text| text.parse().ok()),
             ignore_failure: flag(node.get("ignore_failure")),
-            idempotent: flag(node.get("idempotent")),
             on_lost_contact: node
                 .get("on_lost_contact")
                 .and_then(Node::as_text)

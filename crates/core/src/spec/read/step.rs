@@ -25,6 +25,7 @@ impl Reader<'_> {
             locks: self.locks(node.get("lock")),
             pin: if node.get("pin").is_some() { Pin::Leader } else { Pin::Anywhere },
             per_worker: self.setting(node.get("per_worker"), |text| text.parse().ok()),
+            once: node.get("idempotent").and_then(|node| self.text(node)),
             settings,
         }
     }

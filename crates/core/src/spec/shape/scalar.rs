@@ -3,7 +3,8 @@
 use super::durations::bad_duration;
 use crate::problem::{Code, Fix, Problem, Source};
 use crate::requirement::Requirement;
-use crate::spec::keys::Shape;
+use crate::shown::{NAME_MAX, is_plain};
+use crate::spec::keys::{NO_KEYS, Shape};
 use crate::spec::names::{is_name, name_like, nearest};
 use crate::spec::read::{retry_on, wait};
 use crate::spec::tree::{Node, Scalar};
@@ -26,11 +27,7 @@ pub(super) fn scalar_problem(
         Problem::new(code, node.span.clone(), title)
     };
     match shape {
-        Shape::Script | Shape::Condition => {
-            let empty =
-                || Problem::new(Code::Empty, node.span.clone(), format!("`{key}` is empty"));
-            text.trim().is_empty().then(empty)
-        }
+        Shape::Script | Shape::Condition => text.trim().is_empty().then(|| empty(node, key)),
         Shape::Name => (!is_name(text)).then(|| no_name(source, node, text)),
         Shape::Flag => {
             scalar.as_flag().is_none().then(|| flag(source, node, text, wrong(Code::WrongType)))
@@ -42,6 +39,7 @@ pub(super) fn scalar_problem(
         Shape::Limit => limit(text).err().map(|e| bad_duration(source, node, key, text, e)),
         Shape::Wait => wait(text).err().map(|e| bad_duration(source, node, key, text, e)),
         Shape::RetryOn => retry_on(text).is_none().then(|| wrong(Code::UnknownWord)),
+        Shape::OnceKey => no_key(node, text, || wrong(Code::WrongType)),
         Shape::Requirement => requirement(source, node, text),
         Shape::Word(words) => (!words.contains(&text)).then(|| {
             let near = nearest(text, words.iter().copied());
@@ -59,6 +57,10 @@ pub(super) fn scalar_problem(
         | Shape::Grows(..)
         | Shape::Anything => None,
     }
+}
+
+fn empty(node: &Node<'_>, key: &str) -> Problem {
+    Problem::new(Code::Empty, node.span.clone(), format!("`{key}` is empty"))
 }
 
 /// What other tools call a type.
@@ -96,6 +98,7 @@ pub(crate) fn expected(shape: Shape) -> String {
         Shape::Limit => "a duration above zero such as `90s` or `15m`".to_owned(),
         Shape::Wait => "a duration such as `5s`, or two as `5s..1m`".to_owned(),
         Shape::RetryOn => "`failed`, `timed_out` or `exit-N`".to_owned(),
+        Shape::OnceKey => "a key such as `deploy-${{ params.version }}`".to_owned(),
         Shape::Requirement => "a requirement".to_owned(),
         Shape::Word(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -108,6 +111,18 @@ pub(crate) fn expected(shape: Shape) -> String {
         Shape::Grows(short, _) => format!("{} or a map of keys", expected(*short)),
         Shape::Anything => "anything".to_owned(),
     }
+}
+
+/// What is no key for something that is done once.
+fn no_key(node: &Node<'_>, text: &str, wrong: impl FnOnce() -> Problem) -> Option<Problem> {
+    if NO_KEYS.contains(&text) {
+        return Some(wrong().help("a success is kept under the key, and found by it in every run"));
+    }
+    let unfit = text.trim_start_matches("./").is_empty() || !is_plain(text);
+    unfit.then(|| {
+        Problem::new(Code::BadName, node.span.clone(), format!("{text:.40?} is no key"))
+            .help(format!("it has 1 to {NAME_MAX} bytes, and no line breaks or control characters"))
+    })
 }
 
 fn flag(source: &Source, node: &Node<'_>, text: &str, problem: Problem) -> Problem {

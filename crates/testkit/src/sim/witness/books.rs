@@ -10,6 +10,7 @@ use windlass_core::plan::{Condition, OnFailure, Plan, StepSpec, When};
 use windlass_core::requirement::Labels;
 use windlass_core::time::Time;
 
+use super::once::KeyBooks;
 use crate::sim::schedule::Schedule;
 
 /// A rule that was seen broken.
@@ -49,6 +50,7 @@ pub(crate) struct Witness {
     pub(super) frozen: BTreeSet<usize>,
     pub(super) reports: BTreeMap<Fence, BTreeSet<OutcomeKind>>,
     pub(super) deliveries: BTreeSet<Fence>,
+    pub(super) keys: KeyBooks,
 }
 
 pub(super) struct WorkerBook {
@@ -124,6 +126,7 @@ impl Witness {
             frozen: BTreeSet::new(),
             reports: BTreeMap::new(),
             deliveries: BTreeSet::new(),
+            keys: KeyBooks::default(),
         }
     }
 

@@ -143,14 +143,17 @@ impl Witness {
             | Settled::FailedNoWorker
             | Settled::SkippedUnplaceable
             | Settled::FailedNoLock
-            | Settled::FailedTooLarge { .. } => {}
+            | Settled::FailedTooLarge { .. }
+            | Settled::FailedKey { .. }
+            | Settled::FailedNoKey { .. } => {}
         }
         self.step_mut(run, step)?.status = settled.status();
         self.node_ended(run, step, at)
     }
 
     /// Dependents whose last need this was have been ready since now.
-    fn node_ended(&mut self, run: RunId, node: StepIx, at: Time) -> Result<(), Broken> {
+    pub(super) fn node_ended(&mut self, run: RunId, node: StepIx, at: Time) -> Result<(), Broken> {
+        self.key_left((run, node));
         let book = self.run_mut(run)?;
         let failed = matches!(book.step(node).status, StepStatus::Failed | StepStatus::TimedOut);
         book.failed |= failed && book.fails(node);

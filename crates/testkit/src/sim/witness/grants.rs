@@ -45,6 +45,7 @@ impl Witness {
         must(book.lets_begin(spec.condition), "I15 cancel", || {
             format!("{} after its run was stopped", what())
         })?;
+        must(self.is_at_key((run, step)), "I23 once", || format!("{} without its key", what()))?;
         self.placed(worker, (run, step), fence)?;
         self.preferred(worker, (run, step), at, marks)?;
         self.within_locks(run, step, fence)?;
@@ -214,7 +215,8 @@ impl Witness {
         let waits =
             matches!(state.status, StepStatus::Waiting | StepStatus::Ready) && !state.backing_off;
         let calm = book.cancel.is_none() && !book.failed && !book.status.is_terminal();
-        waits && calm && state.lease.is_none() && book.needs_met(step) && book.may_run(step)
+        let free = state.lease.is_none() && self.is_at_key((run, step));
+        waits && calm && free && book.needs_met(step) && book.may_run(step)
     }
 
     fn rank(&self, run: RunId, step: StepIx) -> (i64, std::cmp::Reverse<u32>, u64) {

@@ -1,6 +1,6 @@
 //! The witness: keeps its own books and believes nothing but committed records and what processes really did.
 //!
-//! `records` checks each event as it is committed (`grants` and `endings` those of leases), `truth` what happens at
+//! `records` checks each event as it is committed (`grants` and `endings` those of leases, `once` those of keys), `truth` what happens at
 //! workers and clients, `last` what must be true when everything is over. None of it shares code with the engine: where
 //! both must agree, two people would have to make the same mistake.
 
@@ -8,6 +8,7 @@ mod books;
 mod endings;
 mod grants;
 mod last;
+mod once;
 mod records;
 mod truth;
 

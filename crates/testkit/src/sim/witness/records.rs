@@ -43,13 +43,11 @@ impl Witness {
     fn fold(&mut self, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
         match event {
             Event::Led { term, own, .. } => self.led(*term, *own, at),
-            Event::WorkerRegistered { worker, labels, slots, .. } => {
-                let book = WorkerBook { labels: labels.clone(), slots: *slots };
-                if self.workers.insert(*worker, book).is_some() {
-                    marks.hit("restarted worker took over");
-                }
-                Ok(())
-            }
+            Event::WorkerRegistered { worker, labels, slots, .. } => self.registered(
+                *worker,
+                WorkerBook { labels: labels.clone(), slots: *slots },
+                marks,
+            ),
             Event::RunSubmitted { .. } => self.submitted(at, event, marks),
             Event::RunCancelled { run, level, .. } => {
                 self.run_mut(*run)?.cancel = Some(*level);
@@ -63,17 +61,16 @@ impl Witness {
             }
             Event::StopOrdered { fence, .. } => self.lease_mut(*fence).map(|_| ()),
             Event::Ended { .. } => self.ended(at, event, marks),
-            Event::ConditionHeld { run, step } => {
-                self.step_mut(*run, *step)?.since = at;
-                Ok(())
-            }
-            Event::BackoffEnded { run, step } => {
+            Event::ConditionHeld { run, step } | Event::BackoffEnded { run, step } => {
                 let book = self.step_mut(*run, *step)?;
                 (book.backing_off, book.since) = (false, at);
                 Ok(())
             }
             Event::StepSettled { run, step, settled } => self.settled((*run, *step), settled, at),
             Event::LateOutcome { fence, .. } => self.late(*fence),
+            Event::KeyTaken { .. } | Event::KeyAwaited { .. } | Event::KeyRecalled { .. } => {
+                self.asked_for_key(at, event, marks)
+            }
             Event::WorkerReturned { .. }
             | Event::WorkerLost { .. }
             | Event::WorkerDrained { .. }
@@ -89,6 +86,18 @@ impl Witness {
             | Event::Acted { .. }
             | Event::RunSealed { .. } => Ok(()),
         }
+    }
+
+    fn registered(
+        &mut self,
+        worker: WorkerId,
+        book: WorkerBook,
+        marks: &mut Marks,
+    ) -> Result<(), Broken> {
+        if self.workers.insert(worker, book).is_some() {
+            marks.hit("restarted worker took over");
+        }
+        Ok(())
     }
 
     /// Who is there to be given something, and who is not.
@@ -217,7 +226,10 @@ fn mark(event: &Event, marks: &mut Marks) {
         | Event::WorkerRevoked { .. }
         | Event::TokenCreated { .. }
         | Event::TokenRevoked { .. }
-        | Event::Acted { .. } => {}
+        | Event::Acted { .. }
+        | Event::KeyTaken { .. }
+        | Event::KeyAwaited { .. }
+        | Event::KeyRecalled { .. } => {}
     }
 }
 
@@ -233,6 +245,8 @@ fn mark_settled(settled: &Settled, marks: &mut Marks) {
         | Settled::SkippedUnplaceable
         | Settled::FailedCondition { .. }
         | Settled::FailedNoLock
-        | Settled::FailedTooLarge { .. } => {}
+        | Settled::FailedTooLarge { .. }
+        | Settled::FailedKey { .. }
+        | Settled::FailedNoKey { .. } => {}
     }
 }

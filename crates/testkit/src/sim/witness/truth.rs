@@ -30,6 +30,7 @@ impl Witness {
         })?;
         self.alive.insert(fence, worker);
         self.within_slots(worker, fence)?;
+        self.alone_at_key(fence)?;
         self.no_overlap(fence)
     }
 

@@ -13,6 +13,7 @@ pub(super) mod explain;
 pub(super) mod graph;
 mod grep;
 pub(super) mod init;
+pub(super) mod keys;
 mod kits;
 pub(super) mod locks;
 pub(super) mod logs;

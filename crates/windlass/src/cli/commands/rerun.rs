@@ -1,6 +1,7 @@
 //! `windlass rerun`
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::engine::{RunOptions, Unplaceable};
@@ -37,6 +38,9 @@ pub(crate) struct Args {
     /// Take over everything but this step and what needs it; may be given several times
     #[arg(long, value_name = "STEP")]
     from: Vec<String>,
+    /// Do what is done once (`idempotent:`) though it was done before
+    #[arg(long)]
+    again: bool,
     /// Watch the run at a controller, and end with its exit code; here one always does
     #[arg(long)]
     wait: bool,
@@ -74,7 +78,7 @@ fn run_there(args: &Args, context: &Context, controller: Controller) -> Result<u
     }
     let controller = remote.into_controller();
     let path = format!("/runs/{}/rerun", summary.run());
-    let body = json!({ "failed": args.failed, "from": args.from });
+    let body = json!({ "failed": args.failed, "from": args.from, "again": args.again });
     let submitted = runtime.block_on(Submitted::ask(&controller, &path, &body, None))?;
     let (wait, named) = (args.wait, args.from.clone());
     let prints = if args.how.json { Prints::Events } else { Prints::Output };
@@ -115,7 +119,8 @@ fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order
         },
         ..again.options
     };
-    let what = What::New { plan: again.plan, options, reused: again.reused };
+    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).done_again(args.again));
+    let what = What::New { plan, options, reused: again.reused };
     Ok(Some(Order {
         root,
         store: Some(folder),

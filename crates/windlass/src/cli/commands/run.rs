@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// After a failure, run what does not depend on it
     #[arg(long)]
     keep_going: bool,
+    /// Do what is done once (`idempotent:`) though it was done before
+    #[arg(long)]
+    again: bool,
     /// Fail a step that this machine cannot run, instead of skipping it
     #[arg(long)]
     no_skip: bool,
@@ -140,7 +143,7 @@ impl Args {
             unplaceable: if self.no_skip { Unplaceable::Fail } else { Unplaceable::Skip },
             timeout: self.timeout.or(expanded.timeout),
         };
-        let plan = Arc::new(expanded.plan);
+        let plan = Arc::new(expanded.plan.done_again(self.again));
         match self.resume.as_deref() {
             None => What::New { plan, options, reused: Vec::new() },
             Some("") => What::Resume { run: None, plan: Some(plan) },

@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// After a failure, run what does not depend on it
     #[arg(long)]
     keep_going: bool,
+    /// Do what is done once (`idempotent:`) though it was done before
+    #[arg(long)]
+    again: bool,
     /// The longest that the run may take, such as 90s or 2h
     #[arg(long, value_name = "DURATION", value_parser = read_duration)]
     timeout: Option<Span>,
@@ -79,6 +82,7 @@ impl Args {
                 "tags": selection.tags,
             },
             "keep_going": self.keep_going,
+            "again": self.again,
             "timeout_ms": self.timeout.map(Span::as_millis),
             "fingerprint": expanded.plan.fingerprint().to_string(),
         })

@@ -83,6 +83,10 @@ pub fn why_phrase(why: &Why, summary: &Summary, now: Time) -> String {
             let since = started_at.map(|at| span_text(now.since(at)));
             since.map_or("handed out".to_owned(), |since| format!("running for {since}"))
         }
+        Why::Key { key, run, name: other, .. } if *run == summary.run() => {
+            format!("for {key}, which {other} is at")
+        }
+        Why::Key { key, run, .. } => format!("for {key}, which run {run} is at"),
         Why::Ended { cause, .. } => {
             cause.map_or("ended".to_owned(), |cause| format!("ended because of {}", name(cause)))
         }

@@ -129,6 +129,8 @@ impl Screen {
             self.attempt_over(at, *step, *next);
         } else if let Event::StepSettled { step, settled, .. } = event {
             self.settled(at, *step, settled);
+        } else if let Event::KeyRecalled { step, .. } = event {
+            self.ended_without_lease(at, *step);
         } else if let Event::RunCancelled { level, reason, .. } = event {
             // Only who sits before it can press it.
             let live = self.look.manner == Manner::Live && *level == CancelLevel::Stop;
@@ -270,18 +272,21 @@ impl Screen {
     }
 
     fn settled(&mut self, at: Time, step: StepIx, settled: &Settled) {
-        let Some(view) = self.summary.step(step) else {
-            return;
-        };
         let follows = matches!(
             settled,
             Settled::Blocked { .. }
                 | Settled::CancelledByFailure { .. }
                 | Settled::CancelledWithRun
         );
-        if follows {
-            return;
+        if !follows {
+            self.ended_without_lease(at, step);
         }
+    }
+
+    fn ended_without_lease(&mut self, at: Time, step: StepIx) {
+        let Some(view) = self.summary.step(step) else {
+            return;
+        };
         let (status, reason) = (view.status(), view.reason().unwrap_or_default());
         let word = if status == StepStatus::Skipped { "skipped: " } else { "" };
         let detail = format!("{word}{reason}");

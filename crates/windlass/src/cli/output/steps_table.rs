@@ -152,7 +152,10 @@ fn worker(row: &Row<'_>) -> String {
     names.sort_unstable();
     names.dedup();
     match names.as_slice() {
-        [] => String::new(),
+        // Nobody here did it: whose it was stands in the place of who it was.
+        [] => {
+            row.steps[0].origin().map_or_else(String::new, |origin| format!("run {}", origin.run))
+        }
         [one] => (*one).to_owned(),
         many => format!("{} workers", many.len()),
     }

@@ -42,6 +42,7 @@ fn written(known: &Known, pipeline: &Pipeline, step: &Step) -> Tree {
     map.some("lock", some_list(step.locks.iter().map(|lock| lock_use(known, lock))));
     map.some("pin", (step.pin == Pin::Leader).then(|| Tree::text("leader")));
     map.some("per_worker", step.per_worker.as_ref().map(|count| known.number(count)));
+    map.some("idempotent", step.once.as_ref().map(|key| known.text(key)));
     map.filled("env", env(known, [&pipeline.env, &defaults.env, &own.env]));
     settings(known, &mut map, own, defaults);
     map.some("outputs", names(Some(&step.outputs)));
@@ -80,7 +81,6 @@ fn settings(known: &Known, map: &mut Entries, own: &Settings, defaults: &Setting
     map.some("prefers", some_list(prefers.map(|clause| known.setting(clause))));
     map.some("priority", of!(priority).map(|priority| known.number(priority)));
     map.some("ignore_failure", flag(of!(ignore_failure)));
-    map.some("idempotent", flag(of!(idempotent)));
     let lost_contact = of!(on_lost_contact).map(|what| match what {
         OnLostContact::Continue => "continue",
         OnLostContact::Stop => "stop",

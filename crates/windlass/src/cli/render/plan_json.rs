@@ -74,7 +74,8 @@ fn spec(plan: &Plan, spec: &StepSpec) -> Value {
     };
     let asked = match &spec.when {
         When::Holds => None,
-        When::Fails(text) | When::Asks(text) => Some(text),
+        When::Fails(text) => Some(&**text),
+        When::Asks(_) | When::Once(_) => spec.when.asked(),
     };
     let requirement = &spec.placement.requirement;
     json!({
@@ -95,5 +96,6 @@ fn spec(plan: &Plan, spec: &StepSpec) -> Value {
         "condition": condition,
         "if": asked,
         "per_worker": spec.per_worker,
+        "idempotent": spec.when.once().map(|once| &once.key),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::plan::{Condition, LockOrder, OnFailure, Pin, Plan, Retry, StepSpec, When};
+use windlass_core::plan::{Condition, LockOrder, OnFailure, Pin, Plan, Retry, StepSpec};
 
 use super::count::{count, listed};
 use super::definition::retry_on;
@@ -155,11 +155,12 @@ fn said(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
     if !step.step.needs.is_empty() {
         parts.push(format!("needs {}", listed(&step.step.needs)));
     }
-    let aspects: [(&str, Aspect); 8] = [
+    let aspects: [(&str, Aspect); 9] = [
         ("", asked),
         ("requires ", requires),
         ("prefers ", prefers),
         ("lock ", locks),
+        ("once as ", once),
         ("", retries),
         ("timeout ", timeout),
         ("priority ", priority),
@@ -205,10 +206,7 @@ fn asked(_: &Plan, spec: &StepSpec) -> Option<String> {
         Condition::Failure => Some("only after a failure".to_owned()),
         Condition::Always => Some("always".to_owned()),
     };
-    let value = match &spec.when {
-        When::Asks(question) => Some(format!("if {question}")),
-        When::Holds | When::Fails(_) => None,
-    };
+    let value = spec.when.asked().map(|question| format!("if {question}"));
     let parts: Vec<String> = status.into_iter().chain(value).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
@@ -222,6 +220,10 @@ fn prefers(_: &Plan, spec: &StepSpec) -> Option<String> {
     let clauses: Vec<String> =
         spec.placement.requirement.preferences().map(ToString::to_string).collect();
     (!clauses.is_empty()).then(|| clauses.join(", "))
+}
+
+fn once(_: &Plan, spec: &StepSpec) -> Option<String> {
+    spec.when.once().map(|once| once.key.to_string())
 }
 
 fn locks(plan: &Plan, spec: &StepSpec) -> Option<String> {

@@ -10,6 +10,7 @@
 //! | `runs` | submit, list, show, cancel, events, why, logs |
 //! | `events` | what happens, as it happens: streams, and pages of everything |
 //! | `workers` | who works here, and what they hold |
+//! | `keys` | what is done once, and who did it |
 //! | `sessions` | our own workers: join, exchange, ended, logs |
 //! | `foreign` | workers of any make |
 //! | `cluster`, `metrics` | which cluster this is, and whether it is well, in numbers too |
@@ -33,6 +34,7 @@ mod foreign;
 mod hosts;
 mod input;
 mod leading;
+mod keys;
 mod metrics;
 mod names;
 mod openapi;

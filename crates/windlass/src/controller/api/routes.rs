@@ -11,7 +11,9 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::Scope;
 
 use super::router::Api;
-use super::{cluster, events, forced, foreign, metrics, openapi, runs, sessions, tokens, workers};
+use super::{
+    cluster, events, forced, foreign, keys, metrics, openapi, runs, sessions, tokens, workers,
+};
 
 /// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
 const PIPELINE_MAX: usize = 9 << 20;
@@ -115,6 +117,7 @@ pub(super) fn routes() -> Vec<Route> {
         admin("/workers/{id}/revoke", forced::revoke),
         read("/locks", workers::locks),
         admin("/locks/{name}/release", forced::release),
+        read("/keys", keys::list),
         read("/queue", workers::queue),
         inspect("/tokens", tokens::list),
         admin("/tokens", tokens::create),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use windlass_core::engine::{
-    Engine, LeaderReport, LeaseReport, RunReport, StatusCounts, StepReport, StopReport,
+    Engine, KeyReport, LeaderReport, LeaseReport, RunReport, StatusCounts, StepReport, StopReport,
     WorkerReport,
 };
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
@@ -14,7 +14,7 @@ use windlass_core::plan::Plan;
 use windlass_core::time::Time;
 
 use super::heard::Heard;
-use crate::tables::{Diff, LeaseRow, RunRow, StepRow, StepRows, WorkerRow};
+use crate::tables::{Diff, KeyRow, LeaseRow, RunRow, StepRow, StepRows, WorkerRow};
 
 /// Steps that are looked at between two looks at the clock: some ten microseconds.
 const STRIDE: usize = 4_096;
@@ -27,6 +27,7 @@ pub(super) struct Shadow {
     workers: HashMap<WorkerId, Stamped<WorkerRow>>,
     leases: HashMap<Fence, Stamped<LeaseSeen>>,
     runs: BTreeMap<RunId, RunSeen>,
+    keys: BTreeMap<Box<str>, Stamped<KeyRow>>,
     /// The number of the look under way.
     look: u64,
 }
@@ -65,11 +66,23 @@ struct StepSeen {
 }
 
 /// How far a look has come.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
-    begun: bool,
+    stage: Stage,
+    /// The key behind which it goes on with keys.
+    key: Option<Box<str>>,
     run: RunId,
     step: u32,
+}
+
+/// What it looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// What is looked at in one go: who leads, workers, leases.
+    #[default]
+    Small,
+    Keys,
+    Runs,
 }
 
 /// Whether a look is through.
@@ -92,14 +105,20 @@ impl Shadow {
         until: Instant,
     ) -> Progress {
         diff.term = engine.term();
-        if !cursor.begun {
-            cursor.begun = true;
+        if cursor.stage == Stage::Small {
+            cursor.stage = Stage::Keys;
             self.look += 1;
             self.look_at_leader(engine, diff);
             self.look_at_workers(engine, diff);
             self.look_at_leases(engine, diff);
             self.heard.look(engine, diff);
             self.look_for_sealed(engine, diff);
+        }
+        while cursor.stage == Stage::Keys {
+            self.look_at_keys(engine, diff, cursor);
+            if diff.is_large() || Instant::now() >= until {
+                return Progress::Paused;
+            }
         }
         while let Some(run) = engine.runs_from(cursor.run).next() {
             if run.id != cursor.run {
@@ -113,7 +132,7 @@ impl Shadow {
                 }
             }
             seen.close(&run, diff);
-            *cursor = Cursor { begun: true, run: RunId(run.id.0.saturating_add(1)), step: 0 };
+            (cursor.run, cursor.step) = (RunId(run.id.0.saturating_add(1)), 0);
             if run.id == RunId(u64::MAX) {
                 break;
             }
@@ -160,6 +179,27 @@ impl Shadow {
             }
         }
         diff.leases.gone.extend(unseen(&mut self.leases, look));
+    }
+
+    /// Looks at the next keys.
+    fn look_at_keys(&mut self, engine: &Engine, diff: &mut Diff, cursor: &mut Cursor) {
+        let mut looked = 0;
+        let behind = cursor.key.take();
+        for report in engine.key_reports(behind.as_deref()).take(STRIDE) {
+            looked += 1;
+            let row = key_row(&report);
+            cursor.key = Some(row.key.clone());
+            let (key, seen) = (row.key.clone(), Stamped { it: row.clone(), look: self.look });
+            let before = self.keys.insert(key, seen);
+            if before.is_none_or(|before| before.it != row) {
+                diff.keys.put.push(row);
+            }
+        }
+        if looked < STRIDE {
+            cursor.stage = Stage::Runs;
+            let gone = self.keys.extract_if(.., |_, seen| seen.look != self.look);
+            diff.keys.gone.extend(gone.map(|(key, _)| key));
+        }
     }
 
     /// Runs that are sealed leave the tables with their steps.
@@ -255,6 +295,13 @@ fn worker_row(report: &WorkerReport<'_>) -> WorkerRow {
     let WorkerReport { id, incarnation, status, slots, leases, since, .. } = *report;
     let (name, labels) = ((*report.name).into(), (*report.labels).clone());
     WorkerRow { id, name, incarnation, status, labels, slots, leases, since }
+}
+
+fn key_row(report: &KeyReport<'_>) -> KeyRow {
+    let KeyReport { status, run, step, at, .. } = *report;
+    let waiting = u32::try_from(report.waiting).unwrap_or(u32::MAX);
+    let (key, name) = ((*report.key).into(), (*report.name).into());
+    KeyRow { key, status, run, step, name, at, waiting }
 }
 
 fn lease_row(report: &LeaseReport<'_>, expires: Option<Time>) -> LeaseRow {

@@ -11,7 +11,8 @@ pub(super) const LEADS: &str =
 pub(super) const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 pub(super) const CLEAR: &str = "
     DELETE FROM windlass_workers; DELETE FROM windlass_leases; DELETE FROM windlass_open_runs;
-    DELETE FROM windlass_open_steps; DELETE FROM windlass_recent_events;
+    DELETE FROM windlass_open_steps; DELETE FROM windlass_idempotency;
+    DELETE FROM windlass_recent_events;
     UPDATE windlass_as_of SET position = NULL, at = NULL, ttl = NULL, own = NULL";
 
 pub(super) const PUT_MARK: &str = "UPDATE windlass_as_of SET writer = $1, write = $2";
@@ -77,6 +78,15 @@ pub(super) const PUT_STEPS: &str = "
     ON CONFLICT (run, step) DO UPDATE SET
         status = excluded.status, attempt = excluded.attempt, delivery = excluded.delivery,
         fence = excluded.fence, cause = excluded.cause";
+
+pub(super) const DROP_KEYS: &str = "DELETE FROM windlass_idempotency WHERE key = ANY ($1)";
+pub(super) const PUT_KEYS: &str = "
+    INSERT INTO windlass_idempotency (key, status, run, step, name, at, waiting)
+    SELECT key, status, run, step, name, to_timestamp(at / 1000.0), waiting
+    FROM unnest($1, $2, $3, $4, $5, $6, $7) AS put (key, status, run, step, name, at, waiting)
+    ON CONFLICT (key) DO UPDATE SET
+        status = excluded.status, run = excluded.run, step = excluded.step, name = excluded.name,
+        at = excluded.at, waiting = excluded.waiting";
 
 pub(super) const PUT_EVENTS: &str = "
     INSERT INTO windlass_recent_events (position, at, type, run, step, worker, fence, event)

@@ -11,8 +11,13 @@ use crate::store::postgres::schema;
 use crate::store::{Promise, StoreError};
 use crate::tables::{Diff, Tables, Written};
 
-const TABLES: schema::Tables =
-    schema::Tables { store: "tables", migrations: &[include_str!("migrations/0001_tables.sql")] };
+const TABLES: schema::Tables = schema::Tables {
+    store: "tables",
+    migrations: &[
+        include_str!("migrations/0001_tables.sql"),
+        include_str!("migrations/0002_idempotency.sql"),
+    ],
+};
 
 /// How long a difference may take: it has some ten thousand rows at most.
 const WITHIN: Duration = Duration::from_secs(30);

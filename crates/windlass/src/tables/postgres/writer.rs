@@ -14,7 +14,9 @@ use crate::journal::{Position, Recorded};
 use crate::store::StoreError;
 use crate::store::number::{run_to_sql, to_sql};
 use crate::store::postgres::line::{Line, Parameter, Work};
-use crate::tables::{AsOf, Diff, EVENTS_MAX, LeaseRow, Mark, RunRow, StepRow, WorkerRow, Written};
+use crate::tables::{
+    AsOf, Diff, EVENTS_MAX, KeyRow, LeaseRow, Mark, RunRow, StepRow, WorkerRow, Written,
+};
 
 /// Writes, on a connection of its own.
 #[derive(Debug)]
@@ -86,6 +88,9 @@ async fn put(client: &Client, diff: &Diff) -> Result<(), Error> {
     for steps in &diff.steps {
         put_steps(client, steps.run, &steps.plan, &steps.rows).await?;
     }
+    let keys: Vec<String> = diff.keys.gone.iter().map(ToString::to_string).collect();
+    drop_all(client, statement::DROP_KEYS, (&keys, Type::TEXT_ARRAY)).await?;
+    put_keys(client, &diff.keys.put).await?;
     put_events(client, &diff.events).await?;
     put_leader(client, diff).await?;
     put_mark(client, diff).await
@@ -169,6 +174,19 @@ async fn put_steps(
         .maybe_number(|row| row.fence.map(|fence| signed(fence.0)))
         .maybe_number(|row| row.cause.map(step))
         .write(client, statement::PUT_STEPS)
+        .await
+}
+
+async fn put_keys(client: &Client, rows: &[KeyRow]) -> Result<(), Error> {
+    Columns::of(rows)
+        .text(|row| row.key.clone())
+        .text(|row| row.status)
+        .text(|row| row.run)
+        .number(|row| i64::from(row.step.0))
+        .text(|row| row.name.clone())
+        .time(|row| row.at)
+        .number(|row| i64::from(row.waiting))
+        .write(client, statement::PUT_KEYS)
         .await
 }
 

@@ -6,7 +6,7 @@ pub(super) const MARK: &str = "SELECT writer, write FROM mark";
 /// Empties every table.
 pub(super) const CLEAR: &str = "
     DELETE FROM as_of; DELETE FROM leader; DELETE FROM workers; DELETE FROM leases;
-    DELETE FROM runs; DELETE FROM steps; DELETE FROM events";
+    DELETE FROM runs; DELETE FROM steps; DELETE FROM idempotency; DELETE FROM events";
 
 pub(super) const DROP_MARK: &str = "DELETE FROM mark";
 pub(super) const PUT_MARK: &str = "INSERT INTO mark (writer, write) VALUES (?1, ?2)";
@@ -43,6 +43,11 @@ pub(super) const PUT_STEP: &str = "
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
     ON CONFLICT (run, step) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
         delivery = excluded.delivery, fence = excluded.fence, cause = excluded.cause";
+
+pub(super) const DROP_KEY: &str = "DELETE FROM idempotency WHERE key = ?1";
+pub(super) const PUT_KEY: &str = "
+    REPLACE INTO idempotency (key, status, run, step, name, at, waiting)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 pub(super) const DROP_EVENTS: &str = "DELETE FROM events WHERE position <= ?1";
 pub(super) const PUT_EVENT: &str = "

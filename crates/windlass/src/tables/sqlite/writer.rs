@@ -16,7 +16,9 @@ use crate::store::StoreError;
 use crate::store::number::run_to_sql;
 use crate::store::sqlite::desk::{Answer, tell};
 use crate::store::sqlite::failure;
-use crate::tables::{AsOf, Diff, EVENTS_MAX, LeaseRow, Mark, RunRow, StepRows, WorkerRow, Written};
+use crate::tables::{
+    AsOf, Diff, EVENTS_MAX, KeyRow, LeaseRow, Mark, RunRow, StepRows, WorkerRow, Written,
+};
 
 #[derive(Debug)]
 pub(super) struct Request {
@@ -98,6 +100,8 @@ fn put(transaction: &Transaction<'_>, diff: &Diff) -> rusqlite::Result<()> {
     put_leases(transaction, &diff.leases.put)?;
     put_runs(transaction, &diff.runs.put)?;
     diff.steps.iter().try_for_each(|steps| put_steps(transaction, steps))?;
+    drop_all(transaction, statement::DROP_KEY, diff.keys.gone.iter())?;
+    put_keys(transaction, &diff.keys.put)?;
     put_events(transaction, &diff.events)?;
     put_mark(transaction, diff)
 }
@@ -161,6 +165,22 @@ fn put_leases(transaction: &Transaction<'_>, rows: &[LeaseRow]) -> rusqlite::Res
             row.stop.map(|stop| stop.how.word()),
             row.stop.map(|stop| stop.why.word()),
             json_list(row.locks.iter().map(|lock| &**lock)),
+        ])?;
+    }
+    Ok(())
+}
+
+fn put_keys(transaction: &Transaction<'_>, rows: &[KeyRow]) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached(statement::PUT_KEY)?;
+    for row in rows {
+        statement.execute(params![
+            row.key,
+            row.status.word(),
+            row.run.to_string(),
+            row.step.0,
+            row.name,
+            text(row.at),
+            row.waiting,
         ])?;
     }
     Ok(())

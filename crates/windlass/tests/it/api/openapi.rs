@@ -96,6 +96,7 @@ impl Listener<'_> {
             "/audit",
             "/workers",
             "/locks",
+            "/keys?status=completed",
             "/queue",
             "/runs?limit=1",
             "/events?after=0",

@@ -201,6 +201,7 @@ fn as_json() {
             "test[linux,postgres]"
           ],
           "condition": "success",
+          "idempotent": null,
           "if": null,
           "locks": [],
           "per_worker": null,
@@ -230,6 +231,7 @@ fn as_json() {
             "test[plan9,sqlite]"
           ],
           "condition": "success",
+          "idempotent": null,
           "if": null,
           "locks": [],
           "per_worker": null,

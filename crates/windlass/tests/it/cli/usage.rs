@@ -49,6 +49,7 @@ fn help_is_short_and_grouped() {
       submit       Have a controller run a pipeline on its workers
       workers      List the workers of a cluster
       locks        List the locks of a cluster, who holds them and how many wait
+      keys         List what is done once (`idempotent:`): its keys, and who did it
       queue        List what is ready and waits for workers, by what it requires
       context      Save the controller that commands ask; without one, show it
 

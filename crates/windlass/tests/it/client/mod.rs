@@ -2,6 +2,7 @@
 
 mod arrange;
 mod looking;
+mod once;
 mod places;
 mod submitting;
 mod watching;

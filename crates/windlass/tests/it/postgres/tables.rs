@@ -7,7 +7,7 @@ use windlass::archive::{Archive as _, Claim, PostgresArchive};
 use windlass::clock::Clock;
 use windlass::conformance::block_on;
 use windlass::controller::{Handle, Node, NodeConfig, StandBy, TableKeeper};
-use windlass::core::engine::{Config, Request, Submit};
+use windlass::core::engine::{CancelLevel, Config, Request, Submit};
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::plan::{LockUse, PlanBuilder, StepSpec};
 use windlass::core::requirement::Labels;
@@ -187,13 +187,33 @@ async fn keys_are_shown_with_what_became_of_their_run() {
     let submit = Submit::new(RunId(5), Arc::new(plan.build().expect("it is one")));
     led.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
     let keys = "SELECT key, status, run, claimed AT TIME ZONE 'UTC'
-                FROM windlass_idempotency ORDER BY 1";
+                FROM windlass_submissions ORDER BY 1";
     let at = "2026-09-21 14:13:20";
     let promised = format!("a\\000b|running|5|{at}\ndeploy-7|running|5|{at}\nnever|unknown||{at}");
     shell.until(keys, &promised);
     shell.until("SELECT run, pipeline, status, steps FROM windlass_runs", "5|ship|running|1");
     shell.until("SELECT count(*) > 0 FROM windlass_events WHERE event->>'type' = type", "t");
     shell.until("SELECT position > 0, ttl FROM windlass_as_of", "t|00:00:15");
+}
+
+/// What is done once, who is at it and how many wait for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_of_steps_are_shown_with_who_is_at_them() {
+    let shell = Shell::new();
+    let led = Led::start(&shell, Span::secs(15)).await;
+    for run in [5, 6] {
+        let mut plan = PlanBuilder::new("ship");
+        plan.step("deploy", StepSpec::once("./v1"));
+        let submit = Submit::new(RunId(run), Arc::new(plan.build().expect("it is one")));
+        led.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
+    }
+    let keys = "SELECT key, status, run, step, name, waiting FROM windlass_idempotency";
+    shell.until(keys, "ship/v1|pending|5|0|deploy|1");
+    let cancel = |run| Request::Cancel { run: RunId(run), level: CancelLevel::Kill };
+    led.handle.ask(cancel(5)).await.expect("it works in a test");
+    shell.until(keys, "ship/v1|pending|6|0|deploy|0");
+    led.handle.ask(cancel(6)).await.expect("it works in a test");
+    shell.until(keys, "ship/v1|failed|6|0|deploy|0");
 }
 
 /// A difference with one worker, which is named as its writer is.

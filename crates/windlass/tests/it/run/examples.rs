@@ -13,6 +13,7 @@ const EXAMPLES: &[(&str, i32)] = &[
     ("fan-in.yml", 0),
     ("hello.yml", 0),
     ("locks.yml", 0),
+    ("once.yml", 0),
     ("places.yml", 0),
     ("release.yml", 0),
     ("secrets.yml", 1),

@@ -20,11 +20,14 @@ use crate::controller::api::router::Api;
 /// How much of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the body")]
 struct Asked {
     /// Only what did not succeed.
     failed: bool,
     /// Only these steps and what needs them.
     from: Vec<String>,
+    /// What is done once too, though it was done.
+    again: bool,
 }
 
 /// Makes a run of the plan of an earlier one, which takes over what is not done again.
@@ -56,7 +59,8 @@ pub(in crate::controller::api) async fn rerun(
         Refused::conflict("nothing_failed", format!("everything in run {run} succeeded"))
     })?;
     let options = RunOptions { unplaceable: Unplaceable::Wait, ..again.options };
-    let planned = Planned { plan: again.plan, options, reused: again.reused };
+    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).done_again(asked.again));
+    let planned = Planned { plan, options, reused: again.reused };
     // A key stands for what is asked of this run.
     let said = [format!("rerun {run}\n").as_bytes(), &body].concat();
     submit::begin((&api, by), key, &said, planned).await

@@ -31,6 +31,7 @@ use crate::link::http::KEY_HEADER;
 /// A pipeline to be run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the body")]
 struct Submission {
     text: String,
     file: Option<String>,
@@ -41,6 +42,8 @@ struct Submission {
     selection: Selected,
     #[serde(default)]
     keep_going: bool,
+    #[serde(default)]
+    again: bool,
     timeout_ms: Option<u64>,
     fingerprint: Option<String>,
 }
@@ -175,7 +178,8 @@ impl Submission {
             unplaceable: Unplaceable::Wait,
             timeout: self.timeout_ms.map(Span::millis).or(expanded.timeout),
         };
-        Ok(Planned { plan: Arc::new(expanded.plan), options, reused: Vec::new() })
+        let plan = Arc::new(expanded.plan.done_again(self.again));
+        Ok(Planned { plan, options, reused: Vec::new() })
     }
 }
 

@@ -140,3 +140,41 @@ async fn a_sealed_run_leaves_the_tables_and_its_events_stay() {
       7 2026-09-21T14:13:20.018Z run_sealed 6gc8m3c000001 - - -
     "#);
 }
+
+#[tokio::test]
+async fn keys_of_what_is_done_once_tell_who_is_at_it_and_who_did_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut crew = Crew::new();
+    let mut keeper = crew.keeper(tables(&folder));
+    let keys = |path: &std::path::Path| -> Vec<String> {
+        let dump = dump(path);
+        let table = dump.split("idempotency:").nth(1).unwrap_or_default().lines().skip(1);
+        table.take_while(|line| line.starts_with(' ')).map(|line| line.trim().to_owned()).collect()
+    };
+    let plan = |name: &str| {
+        let mut plan = PlanBuilder::new("once");
+        plan.step(name, StepSpec::once("./k"));
+        Arc::new(plan.build().unwrap())
+    };
+    crew.join(1, 2);
+    let first = crew.submit(1, &plan("one"));
+    crew.submit(2, &plan("two"));
+    crew.exchange(1);
+    keeper.keep().await.unwrap();
+    let at = "2026-09-21T14:13:20.009Z";
+    assert_eq!(keys(folder.path()), [format!("once/k pending {first} 0 one {at} 1")]);
+    crew.finish(1, Outcome::exit(0));
+    crew.exchange(1);
+    crew.ask(Request::Seal { run: first });
+    keeper.keep().await.unwrap();
+    let at = "2026-09-21T14:13:20.018Z";
+    assert_eq!(keys(folder.path()), [format!("once/k completed {first} 0 one {at} 0")]);
+    crew.pass(windlass_core::once::KEY_AGE);
+    crew.join(1, 2);
+    crew.submit(3, &plan("three"));
+    crew.exchange(1);
+    crew.finish(1, Outcome::exit(1));
+    crew.exchange(1);
+    keeper.keep().await.unwrap();
+    assert!(keys(folder.path())[0].starts_with("once/k failed"), "{:?}", keys(folder.path()));
+}

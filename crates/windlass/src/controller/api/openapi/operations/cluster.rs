@@ -1,7 +1,8 @@
 //! The cluster: how it is, who works, what is held and what waits.
 
 use crate::controller::api::openapi::operation::{Operation, get, post};
-use crate::controller::api::openapi::schema::{anything, list, named, object, text};
+use crate::controller::api::openapi::schema::{anything, count, list, named, object, text, word};
+use crate::controller::api::openapi::schemas::KEY_STATUS;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -37,6 +38,12 @@ pub(super) fn operations() -> Vec<Operation> {
             "Locks",
             list(named("Lock")),
         ),
+        get("/keys", "What is done once: keys of steps with `idempotent`, sorted")
+            .query("status", word(KEY_STATUS), "Only in this status")
+            .query("prefix", text(), "Only those that begin so")
+            .query("after", text(), "Only those that sort behind this one")
+            .query("limit", count(), "1,000 unless given, at most 10,000")
+            .answers(200, "Keys", list(named("Key"))),
         get("/queue", "What is ready and waits, by requirement").answers(
             200,
             "The queue",

@@ -124,7 +124,7 @@ fn doing() -> Vec<Operation> {
             "Run the plan of an earlier run again, or a part of it",
         ))
         .header(KEY_HEADER, key(), KEY)
-        .may_take(body([], [("failed", flag()), ("from", list(text()))]))
+        .may_take(body([], [("failed", flag()), ("from", list(text())), ("again", flag())]))
         .answers(201, "A run was made of it", submitted())
         .answers(200, "The key was seen before with the same body", submitted())
         .refuses(&["no_such_step", "run_not_ended", "nothing_failed", "key_conflict"])
@@ -159,6 +159,7 @@ fn submission() -> Value {
             ("params", map(param)),
             ("selection", selection),
             ("keep_going", flag()),
+            ("again", flag()),
             ("timeout_ms", or_null(count())),
             ("fingerprint", or_null(text())),
         ],

@@ -6,6 +6,9 @@ use crate::controller::api::openapi::schema::{
     and_perhaps, anything, count, flag, list, map, moment, object, or_null, text, word,
 };
 
+pub(in crate::controller::api::openapi) const KEY_STATUS: &[&str] =
+    &["pending", "completed", "failed"];
+
 const WORKER_STATUS: &[&str] = &["online", "stale", "draining", "lost", "ended"];
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
@@ -13,6 +16,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("Cluster", cluster()),
         ("Worker", worker()),
         ("Lock", lock()),
+        ("Key", key()),
         ("Waiting", waiting()),
         ("Offer", offer()),
     ]
@@ -30,6 +34,18 @@ fn cluster() -> Value {
         ("term", count()),
         ("position", count()),
         ("lag_ms", count()),
+    ])
+}
+
+fn key() -> Value {
+    object([
+        ("key", text()),
+        ("status", word(KEY_STATUS)),
+        ("run", text()),
+        ("step", count()),
+        ("name", text()),
+        ("at", moment()),
+        ("waiting", count()),
     ])
 }
 

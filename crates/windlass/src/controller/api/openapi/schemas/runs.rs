@@ -95,7 +95,17 @@ fn step() -> Value {
         ("attempts", list(named("Attempt"))),
         ("outputs", anything()),
     ]);
-    and_perhaps(told, [("reason", text()), ("reused_from", text()), ("why", or_null(named("Why")))])
+    let origin = object([("run", text()), ("step", count()), ("name", text()), ("at", moment())]);
+    and_perhaps(
+        told,
+        [
+            ("reason", text()),
+            ("reused_from", text()),
+            ("key", text()),
+            ("origin", origin),
+            ("why", or_null(named("Why"))),
+        ],
+    )
 }
 
 fn attempt() -> Value {

@@ -1,0 +1,50 @@
+//! `windlass keys`
+
+use serde_json::Value;
+use windlass_core::time::Time;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::listing::{ListArgs, Listing, as_told};
+use crate::cli::output::{Align, Table, span_text};
+use crate::cli::reading::moment_of;
+
+/// List what is done once (`idempotent:`): its keys, and who did it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+`run --again`, `submit --again` and `rerun --again` do it though it was done.
+
+Examples:
+  windlass keys --to http://build.example:7700
+  windlass keys --json | jq -r 'select(.status == \"pending\") | .key'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+/// Lists them by key.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+    let nothing = "nothing was done under a key";
+    let path = "/keys?limit=10000";
+    Listing { path, nothing, sort: as_told, table }.print(&args.list, context)
+}
+
+fn table(keys: &[Value], now: Time) -> Table {
+    let head = [
+        ("key", Align::Left),
+        ("status", Align::Left),
+        ("by", Align::Left),
+        ("of run", Align::Left),
+        ("since", Align::Right),
+        ("waiting", Align::Right),
+    ];
+    let mut table = Table::new(head).cuts("key").leaves_out(&["waiting", "of run"]);
+    for key in keys {
+        let text = |field: &str| key[field].as_str().unwrap_or_default().to_owned();
+        let since = moment_of(&key["at"]).map(|at| span_text(now.since(at)));
+        let cells = [text("key"), text("status"), text("name"), text("run")];
+        let tail = [since.unwrap_or_default(), key["waiting"].to_string()];
+        table.row(cells.into_iter().chain(tail));
+    }
+    table
+}

@@ -1,0 +1,57 @@
+//! `GET /keys`: what is done once, by whom, and who waits for it
+
+use std::sync::Arc;
+
+use axum::Json as Answered;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_core::engine::{KeyReport, Utc};
+use windlass_core::once::KeyStatus;
+
+use super::input::Query;
+use super::router::Api;
+
+/// Keys of one answer, if not said and at most.
+const PAGE: usize = 1_000;
+pub(super) const PAGE_MAX: usize = 10_000;
+
+/// Which keys.
+#[derive(Debug, Deserialize)]
+pub(super) struct Asked {
+    /// Only in this status.
+    status: Option<KeyStatus>,
+    /// Only those that begin so.
+    prefix: Option<String>,
+    /// Only those that sort behind this one.
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Keys that a step is at or that something is on record for, sorted.
+pub(super) async fn list(
+    State(api): State<Arc<Api>>,
+    Query(asked): Query<Asked>,
+) -> Answered<Value> {
+    let Asked { status, prefix, after, limit } = asked;
+    let prefix = prefix.unwrap_or_default();
+    let most = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let wanted = |key: &KeyReport<'_>| status.is_none_or(|status| key.status == status);
+    Answered(api.handle.views().look(|view| {
+        let behind = view.engine.key_reports(after.as_deref());
+        let wanted = behind.filter(|key| key.key.starts_with(&prefix) && wanted(key));
+        wanted.take(most).map(|key| key_json(&key)).collect()
+    }))
+}
+
+fn key_json(report: &KeyReport<'_>) -> Value {
+    json!({
+        "key": report.key,
+        "status": report.status.word(),
+        "run": report.run.to_string(),
+        "step": report.step.0,
+        "name": report.name,
+        "at": Utc(report.at).to_string(),
+        "waiting": report.waiting,
+    })
+}
