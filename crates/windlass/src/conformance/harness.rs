@@ -24,6 +24,11 @@ pub trait Harness<S: ?Sized = dyn Journal> {
         true
     }
 
+    /// Whether empty storage takes long to make: what is tried at random is tried less often then.
+    fn is_costly(&self) -> bool {
+        false
+    }
+
     /// Lets the term of a handle that was dropped without resigning run out, where that takes time. A backend whose
     /// terms end with their process has nothing to do.
     fn let_terms_end(&self) {}

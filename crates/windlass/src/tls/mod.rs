@@ -5,9 +5,15 @@
 
 mod certificates;
 mod files;
+#[cfg(feature = "postgres")]
+mod levels;
 mod provider;
 mod trust;
 
 pub use certificates::{Certificates, TlsFiles};
 pub use files::BadFile;
+#[cfg(feature = "postgres")]
+pub(crate) use levels::{Level, client};
 pub use trust::Trust;
+#[cfg(feature = "postgres")]
+pub(crate) use trust::explain;

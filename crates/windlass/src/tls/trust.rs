@@ -13,6 +13,9 @@ use tokio_rustls::client::TlsStream;
 use super::files::{self, BadFile};
 use super::provider::provider;
 
+/// What to do about a certificate that nobody vouches for.
+const ADVICE: &str = "--ca FILE or WINDLASS_CA names who does";
+
 /// Checks that a controller is who it says.
 #[derive(Clone)]
 pub struct Trust {
@@ -23,17 +26,7 @@ pub struct Trust {
 impl Trust {
     /// Believes those that the file's certificates vouch for, or, without a file, those that browsers believe.
     pub fn new(ca: Option<&Path>) -> Result<Self, BadFile> {
-        let mut roots = RootCertStore::empty();
-        match ca {
-            Some(file) => {
-                for certificate in files::certificates(file)? {
-                    let added = roots.add(certificate);
-                    added
-                        .map_err(|error| BadFile::new(file, format!("cannot be used: {error}")))?;
-                }
-            }
-            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        }
+        let roots = roots(ca)?;
         let config = ClientConfig::builder_with_provider(provider());
         let config = config.with_safe_default_protocol_versions();
         let config = config.expect("the provider has the suites of both versions");
@@ -56,7 +49,7 @@ impl Trust {
         let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
         let name = name.map_err(|_| io::Error::other("no certificate can be for such a host"))?;
         let connector = TlsConnector::from(Arc::clone(&self.config));
-        connector.connect(name, stream).await.map_err(|error| explain(&error))
+        connector.connect(name, stream).await.map_err(|error| explain(&error, ADVICE))
     }
 }
 
@@ -66,8 +59,22 @@ impl std::fmt::Debug for Trust {
     }
 }
 
-/// What is wrong, and what to do, for the mistakes that are made.
-fn explain(error: &io::Error) -> io::Error {
+/// Those that the file's certificates vouch for, or, without a file, those that browsers believe.
+pub(super) fn roots(ca: Option<&Path>) -> Result<RootCertStore, BadFile> {
+    let mut roots = RootCertStore::empty();
+    let Some(file) = ca else {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        return Ok(roots);
+    };
+    for certificate in files::certificates(file)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| BadFile::new(file, format!("cannot be used: {error}")))?;
+    }
+    Ok(roots)
+}
+
+/// What is wrong, and what to do, for the mistakes that are made; `advice` is about who vouches for a certificate.
+pub(crate) fn explain(error: &io::Error, advice: &str) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let Some(inner) = inner else {
         return match error.kind() {
@@ -82,7 +89,7 @@ fn explain(error: &io::Error) -> io::Error {
             "it does not speak TLS: its address may begin with http://".to_owned()
         }
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "nobody that is believed here vouches for its certificate: --ca FILE or WINDLASS_CA names who does".to_owned()
+            format!("nobody that is believed here vouches for its certificate: {advice}")
         }
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -3,12 +3,16 @@
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+use super::security::Refused;
 use crate::store::StoreError;
 pub(crate) use crate::store::failure::{damaged, unavailable, unusable};
 
 /// What the server says, or the way to it.
 pub(crate) fn of_postgres(place: &str, error: &Error) -> StoreError {
     let reason = told(error);
+    if let Some(why) = refusal(error) {
+        return unusable(place, why);
+    }
     let Some(code) = error.code() else {
         // Not the server: the way to it, or what it was asked with. What was done is not known.
         return unavailable(place, reason);
@@ -29,6 +33,21 @@ pub(crate) fn of_postgres(place: &str, error: &Error) -> StoreError {
         // Shutdowns, time limits, deadlocks, too many connections: it may pass.
         _ => unavailable(place, reason),
     }
+}
+
+/// Why TLS with the server will not do, however often it is tried.
+fn refusal(error: &Error) -> Option<String> {
+    let cause = std::error::Error::source(error)?;
+    if let Some(refused) = cause.downcast_ref::<Refused>() {
+        return Some(refused.to_string());
+    }
+    let has_none = error.to_string().contains("TLS handshake")
+        && cause.to_string().contains("server does not support TLS");
+    has_none.then(|| {
+        "it does not speak TLS, and its address asks for it: turn it on there (`ssl = on`), or say \
+         sslmode=prefer"
+            .to_owned()
+    })
 }
 
 /// The server's own words where there are some: what the driver says of them is "db error".

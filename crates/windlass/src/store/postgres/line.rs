@@ -3,23 +3,18 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::timeout;
-use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Error, NoTls};
+use tokio_postgres::{Client, Error};
 
+use super::address::Address;
 use super::failure;
 use crate::store::StoreError;
-
-/// How long a connection may take to be made.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-
-/// After how long a silent connection is asked whether it lives, and how long sent bytes may stay unanswered.
-const KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// A value that goes with a statement, and its type.
 pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -29,16 +24,17 @@ pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Se
 
 /// One connection, used by one at a time.
 pub(crate) struct Line {
-    config: Config,
-    place: Arc<str>,
+    address: Address,
     /// How long a call may take in all.
     within: Duration,
     client: Mutex<Option<Client>>,
+    /// Whether a pooler stands between, which takes no settings for one of its clients alone.
+    is_pooled: AtomicBool,
 }
 
 impl Line {
-    pub(crate) fn new(config: Config, place: Arc<str>, within: Duration) -> Self {
-        Self { config, place, within, client: Mutex::new(None) }
+    pub(crate) fn new(address: Address, within: Duration) -> Self {
+        Self { address, within, client: Mutex::new(None), is_pooled: AtomicBool::new(false) }
     }
 
     /// Does work on the connection. If it fails in any way the connection is given up, and with it whatever transaction
@@ -52,7 +48,7 @@ impl Line {
             // Taken out: whoever stops waiting for this drops it half done.
             let client = match held.take().filter(|client| !client.is_closed()) {
                 Some(client) => client,
-                None => connect(&self.config).await?,
+                None => self.connect().await?,
             };
             let done = work(&client).await?;
             *held = Some(client);
@@ -60,59 +56,40 @@ impl Line {
         });
         let Ok(done) = called.await else {
             let reason = format!("no answer within {:?}", self.within);
-            return Err(failure::unavailable(&self.place, reason));
+            return Err(failure::unavailable(&self.address.place, reason));
         };
-        done.map_err(|error: Error| failure::of_postgres(&self.place, &error))
+        done.map_err(|error: Error| failure::of_postgres(&self.address.place, &error))
+    }
+
+    /// A new connection, with limits that the server knows too. A pooler refuses such settings: behind one they are those
+    /// of the role.
+    async fn connect(&self) -> Result<Client, Error> {
+        if !self.is_pooled.load(Ordering::Relaxed) {
+            match connect(&self.address.within(self.within)).await {
+                Err(error) if is_pooler(&error) => self.is_pooled.store(true, Ordering::Relaxed),
+                connected => return connected,
+            }
+        }
+        connect(&self.address).await
     }
 }
 
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Line(to {})", self.place)
+        write!(f, "Line(to {})", self.address.place)
     }
 }
 
-async fn connect(config: &Config) -> Result<Client, Error> {
-    let (client, connection) = config.connect(NoTls).await?;
+async fn connect(address: &Address) -> Result<Client, Error> {
+    let (client, connection) = address.config.connect(address.security.clone()).await?;
     // How it ended is told to whoever uses the client.
     tokio::spawn(async move { drop(connection.await) });
     Ok(client)
 }
 
-/// Where an address leads, and how it is shown: without its password.
-pub(crate) fn address(url: &str) -> Result<(Config, Arc<str>), StoreError> {
-    let mut config: Config = url.parse().map_err(|error: Error| {
-        // What the driver says may repeat what was wrong with it, but no more of it.
-        failure::unusable("postgres:", format!("its address cannot be read: {error}"))
-    })?;
-    config.application_name("windlass");
-    config.connect_timeout(CONNECT_WITHIN).keepalives_idle(KEEPALIVE).tcp_user_timeout(KEEPALIVE);
-    let place = shown(&config).into();
-    Ok((config, place))
-}
-
-fn shown(config: &Config) -> String {
-    let host = config.get_hosts().first().map_or_else(
-        || "localhost".to_owned(),
-        |host| match host {
-            Host::Tcp(name) => name.clone(),
-            Host::Unix(path) => path.display().to_string(),
-        },
-    );
-    let port = config.get_ports().first().map_or_else(String::new, |port| format!(":{port}"));
-    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    format!("postgres://{host}{port}/{database}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_shown_without_its_password() {
-        let (_, place) = address("postgres://ann:hush@db.example:6432/ship").unwrap();
-        assert_eq!(&*place, "postgres://db.example:6432/ship");
-        let error = address("postgres://ann:hush@db.example:port/ship").unwrap_err();
-        assert!(!error.to_string().contains("hush"), "{error}");
-    }
+/// Whether a pooler does not take the settings that came with a connection.
+fn is_pooler(error: &Error) -> bool {
+    error.as_db_error().is_some_and(|said| {
+        *said.code() == SqlState::PROTOCOL_VIOLATION && said.message().contains("startup parameter")
+    })
 }

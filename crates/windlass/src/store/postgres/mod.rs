@@ -4,8 +4,10 @@
 //! is set for a session, and locks end with their transaction. So it works through a pooler that hands each transaction
 //! another connection.
 
+pub(crate) mod address;
 pub(crate) mod failure;
 pub(crate) mod line;
 pub(crate) mod office;
 pub(crate) mod partition;
 pub(crate) mod schema;
+mod security;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use tokio_postgres::Config;
 
+use super::address::Address;
 use super::failure;
-use super::line::{self, Line};
+use super::line::Line;
 use super::schema::{self, Tables};
 use crate::store::{Promise, StoreError};
 
@@ -24,8 +24,7 @@ const PREPARE_WITHIN: Duration = Duration::from_mins(1);
 /// Does calls, in the order of their connections.
 #[derive(Debug)]
 pub(crate) struct Office {
-    config: Config,
-    place: Arc<str>,
+    address: Address,
     calls: Arc<Semaphore>,
     /// Taken by drop.
     runtime: Option<Runtime>,
@@ -34,25 +33,26 @@ pub(crate) struct Office {
 impl Office {
     /// An office for a store at an address.
     pub(crate) fn open(url: &str) -> Result<Self, StoreError> {
-        let (config, place) = line::address(url)?;
+        let address = Address::parse(url)?;
         let built = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("postgres")
             .enable_all()
             .build();
-        let runtime = built.map_err(|error| failure::unavailable(&place, error.to_string()))?;
+        let runtime =
+            built.map_err(|error| failure::unavailable(&address.place, error.to_string()))?;
         let calls = Arc::new(Semaphore::new(CALLS_MAX));
-        Ok(Self { config, place, calls, runtime: Some(runtime) })
+        Ok(Self { address, calls, runtime: Some(runtime) })
     }
 
     /// Where its calls go, as it is shown.
     pub(crate) fn place(&self) -> Arc<str> {
-        Arc::clone(&self.place)
+        Arc::clone(&self.address.place)
     }
 
     /// A connection for calls that take no longer than so.
     pub(crate) fn line(&self, within: Duration) -> Line {
-        Line::new(self.config.clone(), self.place(), within)
+        Line::new(self.address.clone(), within)
     }
 
     /// Brings tables to what this windlass knows.
@@ -68,7 +68,7 @@ impl Office {
     ) -> Promise<'_, T> {
         let Ok(seat) = Arc::clone(&self.calls).try_acquire_owned() else {
             let reason = format!("{CALLS_MAX} calls wait for it already");
-            return Box::pin(async move { Err(failure::unavailable(&self.place, reason)) });
+            return Box::pin(async move { Err(failure::unavailable(&self.address.place, reason)) });
         };
         let runtime = self.runtime.as_ref().expect("it is taken only by drop");
         let task = runtime.spawn(async move {
@@ -81,7 +81,10 @@ impl Office {
 
     /// Only a panic ends a call before it is done: what it did last is not known.
     fn failed(&self) -> StoreError {
-        failure::unavailable(&self.place, "a call failed by a defect of windlass: restart it")
+        failure::unavailable(
+            &self.address.place,
+            "a call failed by a defect of windlass: restart it",
+        )
     }
 }
 

@@ -7,13 +7,13 @@ use crate::run::arrange::Place;
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
 /// The files of an authority: `NAME.pem` and `NAME.key`.
-pub(super) struct Authority<'a> {
+pub(crate) struct Authority<'a> {
     place: &'a Place,
     name: &'a str,
 }
 
 impl<'a> Authority<'a> {
-    pub(super) fn new(place: &'a Place, name: &'a str) -> Self {
+    pub(crate) fn new(place: &'a Place, name: &'a str) -> Self {
         openssl(
             place,
             &format!(
@@ -25,7 +25,7 @@ impl<'a> Authority<'a> {
     }
 
     /// Vouches for a controller of these names: `FILE.pem` and `FILE.key`.
-    pub(super) fn vouch(&self, file: &str, names: &str) {
+    pub(crate) fn vouch(&self, file: &str, names: &str) {
         let (place, name) = (self.place, self.name);
         openssl(
             place,

@@ -2,7 +2,7 @@
 
 mod arrange;
 #[cfg(feature = "tls")]
-mod authority;
+pub(crate) mod authority;
 mod ready;
 mod siege;
 mod starting;

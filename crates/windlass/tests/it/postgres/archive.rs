@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass::archive::{Archive, PostgresArchive, RunRecord, SealedRun};
+use windlass::archive::{Archive, Claim, Claimed, PostgresArchive, RunRecord, SealedRun};
 use windlass::conformance::{self, block_on};
 use windlass::core::engine::Event;
 use windlass::core::id::{RunId, WorkerId};
@@ -11,7 +11,7 @@ use windlass::core::time::Time;
 use windlass::journal::{Position, Recorded};
 use windlass::store::StoreError;
 
-use super::server::server;
+use super::server::shared;
 
 fn open(address: &str) -> Arc<dyn Archive> {
     Arc::new(block_on(PostgresArchive::open(address)).expect("the archive opens"))
@@ -37,7 +37,7 @@ fn sealed(run: u64, events: u64) -> SealedRun {
 #[test]
 fn postgres_conforms() {
     conformance::archive("postgres", || {
-        let (address, _) = server().fresh();
+        let (address, _) = shared().fresh();
         move || open(&address)
     });
 }
@@ -45,7 +45,7 @@ fn postgres_conforms() {
 /// A row that was lost or changed is told, with its run; it never passes for a short run, and others are read as before.
 #[test]
 fn damage_is_told_with_its_run() {
-    let (address, schema) = server().fresh();
+    let (address, schema) = shared().fresh();
     let archive = open(&address);
     let runs = [sealed(1, 10_000), sealed(2, 50), sealed(3, 300_000)];
     for run in &runs {
@@ -61,8 +61,8 @@ fn damage_is_told_with_its_run() {
             SELECT {which}(last) FROM {chunks} WHERE number = {number})"
         )
     };
-    server().psql(&format!("DELETE FROM {chunks} WHERE {}", first_of(1, "max")));
-    server().psql(&format!(
+    shared().psql(&format!("DELETE FROM {chunks} WHERE {}", first_of(1, "max")));
+    shared().psql(&format!(
         "UPDATE {chunks} SET events = set_byte(events, 30, get_byte(events, 30) # 1) WHERE {}",
         first_of(3, "min"),
     ));
@@ -77,16 +77,37 @@ fn damage_is_told_with_its_run() {
 /// What a page of runs costs does not depend on how many runs there are: whoever asks is answered from an index.
 #[test]
 fn a_page_is_read_from_an_index() {
-    let (address, schema) = server().fresh();
+    let (address, schema) = shared().fresh();
     drop(open(&address));
     let archive = format!("{schema}.windlass_archive");
-    server().psql(&format!(
+    shared().psql(&format!(
         "INSERT INTO {archive} SELECT n, n::text, 'p' || n % 1000, 'succeeded', n, n, 1, 0, 0, '[]'
          FROM generate_series(1, 20000) AS n"
     ));
-    server().psql(&format!("ANALYZE {archive}"));
-    let plan = server().psql(&format!(
+    shared().psql(&format!("ANALYZE {archive}"));
+    let plan = shared().psql(&format!(
         "EXPLAIN SELECT * FROM {archive} WHERE pipeline = 'p7' ORDER BY number DESC LIMIT 10"
     ));
     assert!(plan.contains("windlass_archive_by_pipeline") && !plan.contains("Sort"), "{plan}");
+}
+
+/// The server ends what takes too long, and who has begun something and does not go on: nobody waits for their locks.
+#[test]
+fn every_connection_has_limits_that_the_server_keeps() {
+    let (address, schema) = shared().fresh();
+    let archive = open(&address);
+    let limits = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+        .map(|name| format!("current_setting('{name}')"))
+        .join(", ");
+    shared().psql(&format!(
+        "SET search_path = {schema}; CREATE TABLE seen (a text, b text, c text);
+         CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN INSERT INTO seen SELECT {limits}; RETURN NEW; END $$;
+         CREATE TRIGGER look BEFORE INSERT ON windlass_keys
+             FOR EACH ROW EXECUTE FUNCTION look()"
+    ));
+    let at = Time::from_millis(1_790_000_000_000);
+    let claim = Claim { key: "a".to_owned(), body: [7; 32], run: RunId(1), at };
+    assert_eq!(block_on(archive.claim(claim)), Ok(Claimed::New));
+    assert_eq!(shared().psql(&format!("SELECT * FROM {schema}.seen")), "10s|10s|10s");
 }

@@ -7,7 +7,8 @@ use windlass::conformance::{self, Handle, Harness, block_on};
 use windlass::core::time::Span;
 use windlass::journal::{Campaign, Candidate, PostgresJournal, PostgresOptions};
 
-use super::server::server;
+use super::server::shared;
+use crate::run::arrange::deep;
 
 /// A schema of the server, and journals in it.
 struct Storage {
@@ -18,7 +19,7 @@ struct Storage {
 
 impl Storage {
     fn new(partition: u64) -> Self {
-        let (address, schema) = server().fresh();
+        let (address, schema) = shared().fresh();
         Self { address, schema, partition }
     }
 }
@@ -29,16 +30,20 @@ impl Harness for Storage {
         Arc::new(block_on(PostgresJournal::open(&self.address, options)).expect("it opens"))
     }
 
+    fn is_costly(&self) -> bool {
+        !deep()
+    }
+
     fn let_terms_end(&self) {
         let leader = format!("{}.windlass_leader", self.schema);
-        server().psql(&format!("UPDATE {leader} SET until = clock_timestamp()"));
+        shared().psql(&format!("UPDATE {leader} SET until = clock_timestamp()"));
     }
 }
 
-/// Partitions are small: batches lie in many, across their bounds, and whole ones leave.
+/// Partitions are small: batches lie in several, across their bounds, and whole ones leave.
 #[test]
 fn postgres_keeps_the_promises_of_a_journal() {
-    conformance::journal("postgres", || Storage::new(7));
+    conformance::journal("postgres", || Storage::new(64));
 }
 
 /// As a new cluster starts: everybody finds the tables made, and made once.
@@ -68,7 +73,7 @@ fn another_history_of_the_server_is_another_generation() {
     storage.let_terms_end();
     assert_eq!(generation(), first);
     storage.let_terms_end();
-    server().psql(&format!("UPDATE {}.windlass_leader SET store = 'before'", storage.schema));
+    shared().psql(&format!("UPDATE {}.windlass_leader SET store = 'before'", storage.schema));
     assert_eq!(generation(), first + 1);
 }
 
@@ -82,10 +87,10 @@ fn the_leader_is_a_row_that_stays() {
     assert!(matches!(won, Campaign::Won(_)), "{won:?}");
     let leader = format!("{}.windlass_leader", storage.schema);
     let row = format!("SELECT term, node, address, until > clock_timestamp() FROM {leader}");
-    assert_eq!(server().psql(&row), "1|ann|http://ann|t");
+    assert_eq!(shared().psql(&row), "1|ann|http://ann|t");
     let undo = format!("DO $$ BEGIN DELETE FROM {leader}; EXCEPTION WHEN others THEN NULL; END $$");
-    server().psql(&undo);
-    assert_eq!(server().psql(&row), "1|ann|http://ann|t");
+    shared().psql(&undo);
+    assert_eq!(shared().psql(&row), "1|ann|http://ann|t");
 }
 
 #[test]
@@ -95,7 +100,7 @@ fn what_cannot_be_reached_says_where_and_never_the_password() {
     let told = error.to_string();
     assert!(error.is_retryable() && told.contains("postgres://127.0.0.1:1/ship"), "{told}");
     assert!(!told.contains("hush"), "{told}");
-    let (address, _) = server().fresh();
+    let (address, _) = shared().fresh();
     let nowhere = address.replace("/postgres?", "/nowhere?");
     let error = block_on(PostgresJournal::open(&nowhere, PostgresOptions::default())).unwrap_err();
     assert!(error.to_string().contains("make the database"), "{error}");

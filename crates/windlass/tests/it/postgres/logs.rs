@@ -6,12 +6,12 @@ use windlass::conformance::{self, block_on};
 use windlass::core::id::{RunId, StepIx};
 use windlass::logs::{LogId, LogStore, PostgresLogs};
 
-use super::server::server;
+use super::server::shared;
 
 #[test]
 fn postgres_conforms() {
     conformance::logs("postgres", || {
-        let (address, _) = server().fresh();
+        let (address, _) = shared().fresh();
         move || -> Arc<dyn LogStore> {
             Arc::new(block_on(PostgresLogs::open(&address)).expect("the logs open"))
         }
@@ -22,13 +22,13 @@ fn postgres_conforms() {
 #[test]
 fn removed_logs_leave_with_their_book() {
     const BYTES: usize = 64 << 10;
-    let (address, schema) = server().fresh();
+    let (address, schema) = shared().fresh();
     let logs = block_on(PostgresLogs::open_with_books_of(&address, 4 * BYTES as u64)).unwrap();
     let log = |run| LogId { run: RunId(run), step: StepIx(1), attempt: 1, delivery: 1 };
     let books = || -> usize {
         let parent = format!("'{schema}.windlass_log_chunks'::regclass");
         let count = format!("SELECT count(*) FROM pg_inherits WHERE inhparent = {parent}");
-        server().psql(&count).parse().expect("a number")
+        shared().psql(&count).parse().expect("a number")
     };
     for run in 1..=60 {
         block_on(logs.append(log(run), 0, vec![b'x'; BYTES])).unwrap();
@@ -48,5 +48,5 @@ fn removed_logs_leave_with_their_book() {
         "SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_all_tables
         WHERE schemaname = '{schema}' AND relname LIKE 'windlass_log_chunks%'"
     );
-    assert_eq!(server().psql(&vacuumed), "0", "nothing is left to vacuum");
+    assert_eq!(shared().psql(&vacuumed), "0", "nothing is left to vacuum");
 }

@@ -5,3 +5,4 @@ mod journal;
 mod logs;
 pub(crate) mod server;
 mod tables;
+mod tls;

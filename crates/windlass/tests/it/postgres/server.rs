@@ -1,12 +1,12 @@
-//! A PostgreSQL of the tests' own: its own folder, its own socket, no port, and an end with the process that started it.
+//! A PostgreSQL of the tests' own: its own folder, its own socket, and an end with the processes that use it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::run::arrange::until;
@@ -14,7 +14,7 @@ use crate::run::arrange::until;
 /// Runs a server until nobody holds the other end of its standard input any more, and leaves nothing of it: whoever
 /// started it may have died. Each line that it reads there stops the server as a crash would, or starts it again.
 const KEEPER: &str = r#"
-    serve() { "$0" -D "$1/data" -k "$1" -c listen_addresses= -c max_connections=300 </dev/null & }
+    serve() { "$0" -D "$1/data" -k "$1" </dev/null & }
     serve "$1"
     while read -r order; do
         case $order in
@@ -27,12 +27,38 @@ const KEEPER: &str = r#"
     rm -rf "$1"
 "#;
 
+/// Runs a server until nobody shares the lock of the file any more, and leaves nothing of it.
+const SHARED_KEEPER: &str = r#"
+    exec 9<"$2"
+    "$0" -D "$1/data" -k "$1" </dev/null 9<&- &
+    while sleep 1; do
+        if flock -n -x 9; then
+            kill -INT $!
+            wait $!
+            rm -rf "$1"
+            exit
+        fi
+    done
+"#;
+
+/// The number of the socket of the server of all.
+const PORT: u16 = 5432;
+
+/// What a server is told: commits wait for the disk, as they should.
+const SETTINGS: &str = "max_connections = 300\nlisten_addresses = ''\n";
+
 /// A server that runs.
 pub(crate) struct Server {
-    /// Holds the other end of the keeper's standard input.
-    keeper: Mutex<Child>,
+    /// What keeps it: the other end of the keeper's standard input, or the lock.
+    kept: Kept,
     folder: PathBuf,
+    port: u16,
     psql: Mutex<Child>,
+}
+
+enum Kept {
+    Own(Mutex<Child>),
+    Shared { _lock: File },
 }
 
 /// The server of this process. It ends with it: nothing is left to the next.
@@ -41,54 +67,104 @@ pub(crate) fn server() -> &'static Server {
     SERVER.get_or_init(Server::start)
 }
 
+/// The server that all processes of the tests share, for who leaves it running: most of the time that a test would take is
+/// that of making one.
+pub(crate) fn shared() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(Server::shared)
+}
+
 impl Server {
     pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let data = folder.path().join("data");
-        let account = Account::of_servers();
-        account.give(folder.path());
-        let mut initdb = account.command("initdb");
-        initdb.args(["--auth=trust", "--username=windlass", "--encoding=UTF8", "--no-locale"]);
-        initdb.arg("--pgdata").arg(&data).stdout(Stdio::null());
-        assert!(initdb.status().expect("initdb is installed").success(), "initdb");
-        let folder = folder.keep();
-        let mut keeper = account.command("sh");
+        Self::start_on(PORT, "", |_| {})
+    }
+
+    /// A server with settings and files of its own; its socket has the number of its port.
+    pub(crate) fn start_on(port: u16, settings: &str, arrange: impl FnOnce(&Path)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        arrange(&folder);
+        initialise(&folder, &format!("port = {port}\n{settings}"));
+        let mut keeper = Account::of_servers().command("sh");
         keeper.args(["-c", KEEPER]).arg(program("postgres")).arg(&folder);
-        let said = fs::File::create(folder.join("said")).expect("a file");
-        keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(said);
-        let keeper = keeper.spawn().expect("there is a shell");
-        wait(&folder);
-        let psql = Mutex::new(psql(&folder));
-        Self { keeper: Mutex::new(keeper), folder, psql }
+        keeper.stdin(Stdio::piped());
+        let kept = Kept::Own(Mutex::new(start(keeper, &folder, port)));
+        Self::of(folder, port, kept)
+    }
+
+    /// Finds the server of all, or starts it. Whoever holds the lock is one of its users.
+    fn shared() -> Self {
+        let base = Path::new("/dev/shm");
+        let base = if base.is_dir() { base.to_owned() } else { std::env::temp_dir() };
+        let mut hash = DefaultHasher::new();
+        std::env::current_exe().expect("it runs").hash(&mut hash);
+        let folder = base.join(format!("windlass-postgres-{:016x}", hash.finish()));
+        let lock = |end: &str| File::create(folder.with_extension(end)).expect("a file");
+        let (used, starting) = (lock("used"), lock("starting"));
+        used.lock_shared().expect("it can be locked");
+        starting.lock().expect("it can be locked");
+        if !is_ready(&folder, PORT) {
+            drop(fs::remove_dir_all(&folder));
+            fs::create_dir(&folder).expect("a folder");
+            initialise(&folder, "");
+            let mut keeper = Account::of_servers().command("sh");
+            keeper.args(["-c", SHARED_KEEPER]).arg(program("postgres")).arg(&folder);
+            keeper.arg(folder.with_extension("used")).process_group(0);
+            drop(start(keeper, &folder, PORT));
+        }
+        drop(starting);
+        Self::of(folder, PORT, Kept::Shared { _lock: used })
+    }
+
+    fn of(folder: PathBuf, port: u16, kept: Kept) -> Self {
+        let psql = Mutex::new(psql(&folder, port));
+        Self { kept, folder, port, psql }
     }
 
     /// Ends at once, as in a crash: what was committed is there when it starts again.
     pub(crate) fn stop(&self) {
         self.order("stop");
-        until("the server is gone", || !is_ready(&self.folder));
+        until("the server is gone", || !is_ready(&self.folder, self.port));
     }
 
     /// Starts again after a stop.
     pub(crate) fn start_again(&self) {
         self.order("start");
-        wait(&self.folder);
-        *self.psql.lock().expect("nobody panicked") = psql(&self.folder);
+        wait(&self.folder, self.port);
+        *self.psql.lock().expect("nobody panicked") = psql(&self.folder, self.port);
     }
 
     fn order(&self, order: &str) {
-        let mut keeper = self.keeper.lock().expect("nobody panicked");
+        let Kept::Own(keeper) = &self.kept else { panic!("others use this server") };
+        let mut keeper = keeper.lock().expect("nobody panicked");
         writeln!(keeper.stdin.as_mut().expect("it is piped"), "{order}").expect("it reads");
     }
 
     /// The socket that it listens on.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.folder.join(".s.PGSQL.5432")
+        self.folder.join(format!(".s.PGSQL.{}", self.port))
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A role that may do nothing but log in, with a schema of its own in which it is, and the name of both.
+    pub(crate) fn fresh_role(&self) -> String {
+        let name = fresh_name();
+        self.make_role(&name);
+        name
+    }
+
+    pub(super) fn make_role(&self, name: &str) {
+        self.psql(&format!(
+            "CREATE ROLE {name} LOGIN PASSWORD 'hush'; CREATE SCHEMA {name} AUTHORIZATION {name};
+             ALTER ROLE {name} SET search_path = {name}"
+        ));
     }
 
     /// The address of an empty schema that nobody else has, and its name.
     pub(crate) fn fresh(&self) -> (String, String) {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let schema = format!("t{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let schema = fresh_name();
         self.psql(&format!("CREATE SCHEMA {schema}"));
         let host = self.folder.display().to_string().replace('/', "%2F");
         let url = format!("postgres://windlass@{host}/postgres?options=-csearch_path%3D{schema}");
@@ -112,20 +188,49 @@ impl Server {
     }
 }
 
-/// Waits until a server takes connections.
-fn wait(folder: &Path) {
-    until("the server takes connections", || is_ready(folder));
+/// A name that nobody else has: processes share a server.
+pub(super) fn fresh_name() -> String {
+    format!("t{:016x}", RandomState::new().hash_one(0))
 }
 
-fn is_ready(folder: &Path) -> bool {
+/// Makes a server's files.
+fn initialise(folder: &Path, settings: &str) {
+    let account = Account::of_servers();
+    account.give(folder);
+    let data = folder.join("data");
+    let mut initdb = account.command("initdb");
+    initdb.args(["--auth=trust", "--username=windlass", "--encoding=UTF8", "--no-locale"]);
+    initdb.arg("--no-sync").arg("--pgdata").arg(&data).stdout(Stdio::null());
+    assert!(initdb.status().expect("initdb is installed").success(), "initdb");
+    let mut file = File::options().append(true).open(data.join("postgresql.conf"));
+    let file = file.as_mut().expect("it was made");
+    write!(file, "{SETTINGS}{settings}").expect("there is room");
+}
+
+/// Starts a server by its keeper, and waits until it takes connections.
+fn start(mut keeper: Command, folder: &Path, port: u16) -> Child {
+    let said = File::create(folder.join("said")).expect("a file");
+    keeper.stdout(Stdio::null()).stderr(said);
+    let keeper = keeper.spawn().expect("there is a shell");
+    wait(folder, port);
+    keeper
+}
+
+/// Waits until a server takes connections.
+fn wait(folder: &Path, port: u16) {
+    until("the server takes connections", || is_ready(folder, port));
+}
+
+fn is_ready(folder: &Path, port: u16) -> bool {
     let mut asked = Command::new(program("pg_isready"));
-    asked.arg("-q").arg("-h").arg(folder).status().is_ok_and(|status| status.success())
+    asked.args(["-q", "-p", &port.to_string(), "-h"]).arg(folder);
+    asked.status().is_ok_and(|status| status.success())
 }
 
 /// What `psql` prints behind each answer.
 const DONE: &str = "-- done";
 
-fn psql(folder: &Path) -> Child {
+fn psql(folder: &Path, port: u16) -> Child {
     let mut psql = Command::new(program("psql"));
     psql.args([
         "-X",
@@ -139,6 +244,7 @@ fn psql(folder: &Path) -> Child {
         "-d",
         "postgres",
     ]);
+    psql.args(["-p", &port.to_string()]);
     psql.arg("-h")
         .arg(folder)
         .stdin(Stdio::piped())
@@ -148,13 +254,13 @@ fn psql(folder: &Path) -> Child {
 }
 
 /// Who runs servers: they refuse to be root.
-enum Account {
+pub(super) enum Account {
     Own,
     Postgres { user: u32, group: u32 },
 }
 
 impl Account {
-    fn of_servers() -> Self {
+    pub(super) fn of_servers() -> Self {
         if !rustix::process::geteuid().is_root() {
             return Self::Own;
         }
@@ -167,13 +273,13 @@ impl Account {
         }
     }
 
-    fn give(&self, folder: &Path) {
+    pub(super) fn give(&self, folder: &Path) {
         if let Self::Postgres { user, group } = *self {
             chown(folder, Some(user), Some(group)).expect("root may");
         }
     }
 
-    fn command(&self, name: &str) -> Command {
+    pub(super) fn command(&self, name: &str) -> Command {
         let mut command = Command::new(program(name));
         command.stdin(Stdio::null()).current_dir("/");
         if let Self::Postgres { user, group } = *self {

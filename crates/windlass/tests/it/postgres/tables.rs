@@ -18,7 +18,7 @@ use windlass::shutdown::ShutdownSender;
 use windlass::store::StoreError;
 use windlass::tables::{Diff, Mark, PostgresTables, Tables as _, WorkerRow, Written};
 
-use super::server::server;
+use super::server::shared;
 use crate::run::arrange::until;
 
 /// A schema, as somebody with a shell sees it.
@@ -29,12 +29,12 @@ struct Shell {
 
 impl Shell {
     fn new() -> Self {
-        let (address, schema) = server().fresh();
+        let (address, schema) = shared().fresh();
         Self { address, schema }
     }
 
     fn ask(&self, query: &str) -> String {
-        server().psql(&format!("SET search_path = {};\n{query}", self.schema))
+        shared().psql(&format!("SET search_path = {};\n{query}", self.schema))
     }
 
     fn until(&self, query: &str, promised: &str) {

@@ -1,0 +1,183 @@
+//! Where a database is, and how it is to be reached.
+//!
+//! An address is as libpq has it, `postgres://user:password@host:port/database?name=value`. What the driver does not know
+//! of it is read here: how much is asked of the server's certificate (`sslmode`) and who vouches for it (`sslrootcert`).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Config, Error};
+
+use super::failure;
+use super::security::Security;
+use crate::store::StoreError;
+
+/// How long a connection may take to be made.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// After how long a silent connection is asked whether it lives, and how long sent bytes may stay unanswered.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Where a database is.
+#[derive(Clone, Debug)]
+pub(crate) struct Address {
+    pub(super) config: Config,
+    pub(super) security: Security,
+    /// How it is shown: without its password.
+    pub(super) place: Arc<str>,
+}
+
+impl Address {
+    pub(crate) fn parse(url: &str) -> Result<Self, StoreError> {
+        let (url, asked) = Asked::of(url);
+        let mut config: Config = url.parse().map_err(|error: Error| {
+            // What the driver says may repeat what was wrong with it, but no more of it.
+            failure::unusable("postgres:", format!("its address cannot be read: {error}"))
+        })?;
+        if config.get_application_name().is_none() {
+            config.application_name("windlass");
+        }
+        config.connect_timeout(CONNECT_WITHIN).keepalives_idle(KEEPALIVE);
+        config.tcp_user_timeout(KEEPALIVE);
+        let place: Arc<str> = shown(&config).into();
+        let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        let refused = |reason| failure::unusable(&place, reason);
+        let (mode, security) = if is_local && !config.get_hosts().is_empty() {
+            // As libpq: nobody stands between who share a file system.
+            (SslMode::Disable, Security::none())
+        } else {
+            asked.security().map_err(refused)?
+        };
+        config.ssl_mode(mode);
+        Ok(Self { config, security, place })
+    }
+
+    /// The same, for calls that take no longer than so. The server ends what takes longer, and who has begun something
+    /// and does not go on: its locks would be in everybody's way.
+    pub(super) fn within(&self, limit: Duration) -> Self {
+        let mut within = self.clone();
+        let limit = limit.as_millis();
+        let own = self.config.get_options().unwrap_or_default();
+        within.config.options(format!(
+            "{own} -c statement_timeout={limit} -c lock_timeout={limit} \
+             -c idle_in_transaction_session_timeout={limit}"
+        ));
+        within
+    }
+}
+
+/// What an address asks of TLS.
+#[derive(Debug, Default)]
+struct Asked {
+    mode: Option<String>,
+    ca: Option<String>,
+}
+
+impl Asked {
+    /// The rest of the address, which is the driver's, and what it asks of TLS.
+    fn of(url: &str) -> (String, Self) {
+        let mut asked = Self::default();
+        let Some((url, query)) = url.split_once('?') else { return (url.to_owned(), asked) };
+        let mut rest = Vec::new();
+        for pair in query.split('&') {
+            match pair.split_once('=') {
+                Some(("sslmode", mode)) => asked.mode = Some(decoded(mode)),
+                Some(("sslrootcert", file)) => asked.ca = Some(decoded(file)),
+                _ => rest.push(pair),
+            }
+        }
+        (format!("{url}?{}", rest.join("&")), asked)
+    }
+
+    /// What that means; the words are libpq's.
+    fn security(&self) -> Result<(SslMode, Security), String> {
+        // The system's authorities are those that browsers believe.
+        let ca = self.ca.as_deref().filter(|ca| *ca != "system").map(Path::new);
+        let mode = self.mode.as_deref().unwrap_or("prefer");
+        match mode {
+            "disable" => Ok((SslMode::Disable, Security::none())),
+            "allow" | "prefer" => Ok((SslMode::Prefer, Security::encrypted()?)),
+            "require" if self.ca.is_none() => Ok((SslMode::Require, Security::encrypted()?)),
+            "require" | "verify-ca" => Ok((SslMode::Require, Security::vouched(ca)?)),
+            "verify-full" => Ok((SslMode::Require, Security::full(ca)?)),
+            other => Err(format!(
+                "sslmode={other} in its address means nothing: it is disable, prefer, require, \
+                 verify-ca or verify-full"
+            )),
+        }
+    }
+}
+
+/// A value without its percent signs; what is wrong with them is left as it is.
+fn decoded(value: &str) -> String {
+    let bytes = value.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let hex = bytes.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
+        let meant = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        plain.push(meant.unwrap_or(*byte));
+        at += if meant.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+fn shown(config: &Config) -> String {
+    let host = config.get_hosts().first().map_or_else(
+        || "localhost".to_owned(),
+        |host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        },
+    );
+    let port = config.get_ports().first().map_or_else(String::new, |port| format!(":{port}"));
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("postgres://{host}{port}/{database}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_shown_without_its_password() {
+        let address = Address::parse("postgres://ann:hush@db.example:6432/ship").unwrap();
+        assert_eq!(&*address.place, "postgres://db.example:6432/ship");
+        let error = Address::parse("postgres://ann:hush@db.example:port/ship").err().unwrap();
+        assert!(!error.to_string().contains("hush"), "{error}");
+    }
+
+    #[test]
+    fn what_is_asked_of_tls_is_told_apart_from_the_rest() {
+        let (rest, asked) = Asked::of(
+            "postgres://db/ship?sslmode=verify-full&options=-ca%3Db&sslrootcert=%2Fa%20b",
+        );
+        assert_eq!(rest, "postgres://db/ship?options=-ca%3Db");
+        assert_eq!(asked.mode.as_deref(), Some("verify-full"));
+        assert_eq!(asked.ca.as_deref(), Some("/a b"));
+    }
+
+    #[test]
+    fn a_mode_that_there_is_not_is_refused_with_those_that_there_are() {
+        let error = Address::parse("postgres://db/ship?sslmode=yes").err().unwrap();
+        assert!(error.to_string().contains("verify-full"), "{error}");
+        let modes = |mode: &str| {
+            let address = Address::parse(&format!("postgres://db/ship?sslmode={mode}")).unwrap();
+            address.config.get_ssl_mode()
+        };
+        assert_eq!(modes("disable"), SslMode::Disable);
+        assert_eq!(modes("prefer"), SslMode::Prefer);
+        assert_eq!(modes("require"), SslMode::Require);
+    }
+
+    #[test]
+    fn limits_stand_beside_what_the_address_sets() {
+        let address = Address::parse("postgres://db/ship?options=-csearch_path%3Da").unwrap();
+        let within = address.within(Duration::from_secs(2));
+        let options = within.config.get_options().unwrap();
+        assert!(options.starts_with("-csearch_path=a -c statement_timeout=2000 "), "{options}");
+    }
+}
