@@ -32,6 +32,8 @@ stage_setup() {
     command -v strace >/dev/null || missing+=(strace)
     # A journal in PostgreSQL is tested in a server of the tests' own.
     compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null || missing+=(postgresql)
+    # Stores work through a pooler that hands each transaction another connection.
+    [[ -x /usr/sbin/pgbouncer ]] || command -v pgbouncer >/dev/null || missing+=(pgbouncer)
     # An independent reader of the JSON Schema that `windlass schema` prints.
     python3 -c 'import jsonschema, yaml' 2>/dev/null || missing+=(python3-jsonschema python3-yaml)
     [[ -e /usr/include/stdlib.h || ! -e /etc/debian_version ]] || missing+=(libc6-dev)

@@ -1,6 +1,7 @@
 //! Stores in a real PostgreSQL.
 
 mod archive;
+mod bouncer;
 mod journal;
 mod logs;
 pub(crate) mod server;

@@ -1,0 +1,121 @@
+//! Stores behind a real pgbouncer that gives every transaction another connection.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use windlass::archive::{Archive, PostgresArchive};
+use windlass::conformance::{self, Handle, Harness, block_on};
+use windlass::core::time::Span;
+use windlass::journal::{PostgresJournal, PostgresOptions};
+use windlass::logs::{LogStore, PostgresLogs};
+use windlass::tables::PostgresTables;
+
+use super::server::{Account, fresh_name, server};
+use crate::run::arrange::{deep, until};
+
+/// Runs a pooler until nobody holds the other end of its standard input any more, and leaves nothing of it.
+const KEEPER: &str = r#"
+    "$0" -q "$1/pgbouncer.ini" </dev/null &
+    cat >/dev/null
+    kill -INT $!
+    wait $!
+    rm -rf "$1"
+"#;
+
+/// A pooler before the server of all tests.
+struct Bouncer {
+    _keeper: Child,
+    folder: PathBuf,
+    /// Those that it knows and nobody has yet.
+    roles: Mutex<Vec<String>>,
+}
+
+/// The pooler of this process.
+fn bouncer() -> &'static Bouncer {
+    static BOUNCER: OnceLock<Bouncer> = OnceLock::new();
+    BOUNCER.get_or_init(Bouncer::start)
+}
+
+impl Bouncer {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        let account = Account::of_servers();
+        account.give(&folder);
+        let (here, there) = (folder.display(), server().folder().display());
+        let settings = format!(
+            "[databases]\n* = host={there} port=5432\n[pgbouncer]\nlisten_port = 6432\n\
+             unix_socket_dir = {here}\nauth_type = trust\nauth_file = {here}/roles\n\
+             pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 1000\n\
+             server_idle_timeout = 2\n"
+        );
+        fs::write(folder.join("pgbouncer.ini"), settings).expect("a file");
+        // It reads them once. More than there are checks.
+        let roles: Vec<String> = (0..200).map(|_| fresh_name()).collect();
+        let lines: Vec<String> = roles.iter().map(|role| format!("\"{role}\" \"\"")).collect();
+        fs::write(folder.join("roles"), lines.join("\n")).expect("a file");
+        let mut keeper = account.command("sh");
+        keeper.args(["-c", KEEPER, "/usr/sbin/pgbouncer"]).arg(&folder).stdin(Stdio::piped());
+        keeper.stdout(Stdio::null()).stderr(Stdio::null());
+        let keeper = keeper.spawn().expect("there is a shell");
+        let socket = folder.join(".s.PGSQL.6432");
+        until("pgbouncer takes connections", || UnixStream::connect(&socket).is_ok());
+        Self { _keeper: keeper, folder, roles: Mutex::new(roles) }
+    }
+
+    /// The address of an empty schema that nobody else has, through the pooler, and its name.
+    fn fresh(&self) -> (String, String) {
+        let role = self.roles.lock().expect("nobody panicked").pop().expect("there are enough");
+        server().make_role(&role);
+        let host = self.folder.display().to_string().replace('/', "%2F");
+        (format!("postgres://{role}@{host}:6432/postgres"), role)
+    }
+}
+
+struct Storage {
+    address: String,
+    schema: String,
+}
+
+impl Harness for Storage {
+    fn open(&self) -> Handle {
+        let options = PostgresOptions { term: Span::mins(1), partition: 64 };
+        Arc::new(block_on(PostgresJournal::open(&self.address, options)).expect("it opens"))
+    }
+
+    fn is_costly(&self) -> bool {
+        !deep()
+    }
+
+    fn let_terms_end(&self) {
+        let leader = format!("{}.windlass_leader", self.schema);
+        server().psql(&format!("UPDATE {leader} SET until = clock_timestamp()"));
+    }
+}
+
+#[test]
+fn a_journal_keeps_its_promises_through_a_pooler() {
+    conformance::journal("pgbouncer", || {
+        let (address, schema) = bouncer().fresh();
+        Storage { address, schema }
+    });
+}
+
+#[test]
+fn archive_and_logs_keep_their_promises_through_a_pooler() {
+    conformance::archive("pgbouncer", || {
+        let (address, _) = bouncer().fresh();
+        move || -> Arc<dyn Archive> {
+            Arc::new(block_on(PostgresArchive::open(&address)).expect("the archive opens"))
+        }
+    });
+    conformance::logs("pgbouncer", || {
+        let (address, _) = bouncer().fresh();
+        move || -> Arc<dyn LogStore> {
+            Arc::new(block_on(PostgresLogs::open(&address)).expect("the logs open"))
+        }
+    });
+    block_on(PostgresTables::open(&bouncer().fresh().0)).expect("the tables open");
+}
