@@ -49,10 +49,10 @@ macro_rules! checks {
 pub(super) use checks;
 
 /// Makes checks against a backend of this kind of store.
-pub(super) fn run_all<S: ?Sized, H: Harness<S> + 'static>(
+pub(super) fn run_all<S: ?Sized + 'static, H: Harness<S> + 'static>(
     store: &'static str,
     backend: &str,
-    checks: &[Check<S>],
+    checks: impl IntoIterator<Item = &'static Check<S>>,
     fresh: impl Fn() -> H,
 ) -> Report {
     let fresh = || Box::new(fresh()) as Box<dyn Harness<S>>;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::archive::Archive;
 use crate::journal::Journal;
+use crate::link::post::Mailboxes;
 use crate::logs::LogStore;
 
 /// A journal that is open.
@@ -62,6 +63,13 @@ impl Shared<dyn LogStore> {
     /// The logs alone.
     pub fn logs(logs: impl LogStore + 'static) -> Self {
         Self(Arc::new(logs))
+    }
+}
+
+impl Shared<dyn Mailboxes> {
+    /// The mailboxes alone.
+    pub fn mailboxes(mailboxes: impl Mailboxes + 'static) -> Self {
+        Self(Arc::new(mailboxes))
     }
 }
 

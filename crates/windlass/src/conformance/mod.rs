@@ -1,15 +1,17 @@
-//! What every journal, archive and log store must do, as checks that a backend runs in one line.
+//! What every journal, archive, log store and link must do, as checks that a backend runs in one line.
 //!
 //! ```
 //! use windlass::archive::MemoryArchive;
 //! use windlass::conformance::{self, Shared};
 //! use windlass::core::time::Time;
 //! use windlass::journal::MemoryJournal;
+//! use windlass::link::post::MemoryMailboxes;
 //! use windlass::logs::MemoryLogs;
 //!
 //! conformance::journal("memory", || Shared::new(MemoryJournal::new(|| Time::ZERO)));
 //! conformance::archive("memory", || Shared::archive(MemoryArchive::new()));
 //! conformance::logs("memory", || Shared::logs(MemoryLogs::new()));
+//! conformance::link("memory", || Shared::mailboxes(MemoryMailboxes::new()));
 //! ```
 //!
 //! The argument makes new, empty storage each time it is called: a [`Harness`]. A backend whose stores outlive their
@@ -17,8 +19,8 @@
 //! handle stands for a process: when it is dropped, its term must end as it would with the process.
 //!
 //! Every check runs, and all that failed are told at once, each with the backend, its name and what differed. A check is
-//! a function whose name is the promise; [`CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`] and [`LOG_CHECKS`] the
-//! others.
+//! a function whose name is the promise; [`CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`], [`LOG_CHECKS`] and
+//! [`LINK_CHECKS`] the others.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -32,7 +34,9 @@
 //! | `model` | random operations answer like the journal in memory |
 //! | `archive`, `keys` | runs that ended read as before and are found; a submission repeated is one run |
 //! | `logs` | bytes at offsets, once and in order |
-//! | `suite`, `stores`, `check` | the lists of checks, and running them |
+//! | `binding`, `letters` | one leader at a place with mailboxes; letters arrive, within bounds |
+//! | `storm` | a leader and workers over a link, in bad weather |
+//! | `suite`, `stores`, `links`, `check` | the lists of checks, and running them |
 //! | `report`, `harness` | telling what failed, coming to the storage |
 //! | `vocabulary`, `specimens`, `history` | leaders and batches, one event of each kind, and a real history |
 //! | `faults`, `disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
@@ -40,6 +44,7 @@
 
 mod append;
 mod archive;
+mod binding;
 mod check;
 mod crash;
 mod disk;
@@ -47,6 +52,8 @@ mod faults;
 mod harness;
 mod history;
 mod keys;
+mod letters;
+mod links;
 mod logs;
 mod model;
 mod positions;
@@ -55,6 +62,7 @@ mod report;
 mod snapshot;
 mod specimens;
 mod stores;
+mod storm;
 mod suite;
 mod tail;
 mod terms;
@@ -66,6 +74,7 @@ pub use disk::Disk;
 pub use faults::{Call, Fault, Faulty, Gate};
 pub use harness::{Fresh, Handle, Harness, Shared};
 pub use history::{History, history};
+pub use links::{LINK_CHECKS, examine_link, examine_link_by, link};
 pub use report::{Checked, Difference, Failure, Report};
 pub use specimens::{KINDS, kind, specimens};
 pub use stores::{ARCHIVE_CHECKS, LOG_CHECKS, archive, examine_archive, examine_logs, logs};

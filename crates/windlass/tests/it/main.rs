@@ -23,6 +23,7 @@ mod golden;
 mod guard;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
 mod ha;
+mod links;
 mod logs;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
 mod postgres;

@@ -1,0 +1,47 @@
+//! Links through mailboxes keep their promises, and the checks find one that does not.
+
+use windlass::conformance::{self, LINK_CHECKS, Shared};
+use windlass::link::post::MemoryMailboxes;
+
+use super::flawed::{Flaw, Flawed};
+
+#[test]
+fn memory_conforms() {
+    conformance::link("memory", || Shared::mailboxes(MemoryMailboxes::new()));
+}
+
+/// The same place without a flaw must pass, or what follows says nothing.
+#[test]
+fn a_place_without_a_flaw_conforms() {
+    conformance::link("without a flaw", || Shared::mailboxes(Flawed::new(None)));
+}
+
+#[test]
+fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
+    // Most of the time they wait.
+    std::thread::scope(|threads| {
+        for flaw in Flaw::ALL {
+            threads.spawn(move || is_found(flaw));
+        }
+    });
+}
+
+fn is_found(flaw: Flaw) {
+    let check = flaw.found_by();
+    assert!(LINK_CHECKS.iter().any(|known| known.name == check), "there is no check {check}");
+    let report = conformance::examine_link_by("flawed", &[check], || {
+        Shared::mailboxes(Flawed::new(Some(flaw)))
+    });
+    assert!(report.has_failed(check), "{flaw:?} was not found by {check}\n{report}");
+}
+
+#[test]
+fn a_failure_names_the_link_the_promise_and_the_difference() {
+    let check = "binding::a_second_is_refused_and_told_by_whom";
+    let report = conformance::examine_link_by("leaky", &[check], || {
+        Shared::mailboxes(Flawed::new(Some(Flaw::BindsEverybody)))
+    });
+    let text = report.to_string();
+    let line = text.lines().find(|line| line.contains(check)).expect("it failed");
+    assert!(line.contains("leaky") && line.contains("promised Err(AlreadyLed"), "{line}");
+}

@@ -1,0 +1,4 @@
+//! Links through mailboxes: what each promises.
+
+mod conformance;
+mod flawed;
