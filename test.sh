@@ -34,6 +34,8 @@ stage_setup() {
     compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null || missing+=(postgresql)
     # Stores work through a pooler that hands each transaction another connection.
     [[ -x /usr/sbin/pgbouncer ]] || command -v pgbouncer >/dev/null || missing+=(pgbouncer)
+    # The link through Redis is tested in servers of the tests' own.
+    command -v redis-server >/dev/null || missing+=(redis-server)
     # An independent reader of the JSON Schema that `windlass schema` prints.
     python3 -c 'import jsonschema, yaml' 2>/dev/null || missing+=(python3-jsonschema python3-yaml)
     [[ -e /usr/include/stdlib.h || ! -e /etc/debian_version ]] || missing+=(libc6-dev)

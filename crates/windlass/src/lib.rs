@@ -26,6 +26,8 @@ pub mod tables;
 pub mod tls;
 pub mod worker;
 
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub use cli::Cli;
 #[cfg(unix)]
 pub use sdk::{
     Cell, Cells, Command, Context, Ended, Error, Input, Matrix, Options, Out, Param, Parameter,

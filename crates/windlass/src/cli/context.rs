@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::environment;
 use super::error::CliError;
 use super::output::{Look, Terminal};
+use crate::link::post::Links;
 
 /// Narrower than this, nothing could be laid out at all.
 const COLUMNS_MIN: usize = 40;
@@ -19,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) out: Look,
     /// Of standard error.
     pub(crate) err: Look,
+    /// The links through mailboxes that this program knows.
+    pub(crate) links: Links,
 }
 
 impl Context {
@@ -35,6 +38,7 @@ impl Context {
             folder,
             out: look(io::stdout().is_terminal()),
             err: look(io::stderr().is_terminal()),
+            links: Links::built_in(),
         })
     }
 }

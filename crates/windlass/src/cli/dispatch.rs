@@ -11,12 +11,18 @@ use super::error::CliError;
 use super::output::Look;
 use super::settings::{Refused, parse};
 use super::{commands, exit, output};
+use crate::link::post::Links;
 
 /// Answers the arguments that follow the program's name and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run_with(arguments, Links::built_in())
+}
+
+/// The same for a program with links of its own.
+pub(super) fn run_with(arguments: impl IntoIterator<Item = OsString>, links: Links) -> ExitCode {
     let arguments = std::iter::once("windlass".into()).chain(arguments).collect();
     let code = match parse(arguments) {
-        Ok(cli) => answer(cli.command),
+        Ok(cli) => answer(cli.command, links),
         Err(Refused::Arguments(error)) => not_a_request(&error),
         Err(Refused::Settings(error)) => {
             let look = Context::of_process().map_or(Look::PLAIN, |context| context.err);
@@ -26,9 +32,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn answer(command: Command) -> u8 {
+fn answer(command: Command, links: Links) -> u8 {
     let context = match Context::of_process() {
-        Ok(context) => context,
+        Ok(context) => Context { links, ..context },
         Err(error) => return tell(&error, &Look::PLAIN),
     };
     let answered = match command {

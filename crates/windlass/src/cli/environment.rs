@@ -56,6 +56,11 @@ pub(super) fn all() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(text).collect()
 }
 
+/// `WINDLASS_RUN_SECRET`: what proves the letters of a leader and its workers to each other.
+pub(super) fn run_secret() -> Option<String> {
+    variable("WINDLASS_RUN_SECRET").filter(|secret| !secret.is_empty())
+}
+
 /// `GITHUB_STEP_SUMMARY`: the file that GitHub shows beside a log.
 pub(super) fn github_step_summary() -> Option<PathBuf> {
     variable("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()).map(Into::into)

@@ -1,6 +1,6 @@
 //! The command line: arguments in, text out, an exit code at the end.
 //!
-//! `args` only parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
+//! `program` is all of it as a value, for somebody's own binary; `args` only parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
 //! knows of its surroundings; `project` finds the file and the root; `part` says which part of a file is wanted, `load`
 //! reads it; `how` is what every command that runs steps takes, `logging` what every command
 //! that stays does, `otlp` where spans go; `reading` finds runs, in a store or at
@@ -24,6 +24,7 @@ mod logging;
 mod otlp;
 pub mod output;
 mod part;
+mod program;
 mod project;
 mod reading;
 mod render;
@@ -34,3 +35,4 @@ mod watching;
 mod written;
 
 pub use dispatch::run;
+pub use program::Cli;

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{Incarnation, WorkerId};
 
+use super::post::MailWill;
+
 /// What a guard needs to report the end of its worker.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Will {
@@ -20,10 +22,13 @@ pub struct Will {
     pub worker: WorkerId,
     /// Its life.
     pub incarnation: Incarnation,
+    /// The mailboxes that leaders read, where that is the way.
+    pub mail: Option<MailWill>,
 }
 
 impl fmt::Debug for Will {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Will(of {} {} to {:?})", self.worker, self.incarnation, self.ways)
+        let Self { worker, incarnation, ways, mail, .. } = self;
+        write!(f, "Will(of {worker} {incarnation} to {ways:?} {mail:?})")
     }
 }

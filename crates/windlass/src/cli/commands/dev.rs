@@ -83,6 +83,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             root: context.folder.clone(),
             metrics: None,
             collector: otlp::collector(None),
+            mail: Vec::new(),
             log: args.log.logger(),
         },
         workers: args.workers,

@@ -11,12 +11,13 @@ use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
 use crate::cli::project::STORE;
-use crate::cli::serving::{self, Runs, Serve, TlsPaths};
+use crate::cli::serving::{self, MailPlace, Runs, Serve, TlsPaths};
 use crate::cli::settings::ConfigArgs;
 use crate::cli::{environment, otlp};
 use crate::controller::StandBy;
 use crate::controller::traces::Collector;
 use crate::link::http::{BadPlace, Place};
+use crate::link::post::{Key, Site};
 use crate::local::StoreAddress;
 
 /// Lead a cluster: keep its runs, and hand their steps to workers
@@ -75,6 +76,9 @@ pub(crate) struct Args {
     /// Send spans of all runs to a collector of OpenTelemetry, at its address for OTLP over HTTP
     #[arg(long, value_name = "URL", value_parser = otlp::named)]
     otlp: Option<Collector>,
+    /// Let workers that cannot reach it join by letters, at a place that both reach, such as `redis://HOST`
+    #[arg(long, value_name = "URL")]
+    link: Vec<String>,
     /// A file with a token that opens everything, beside those that `windlass token create` makes
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -209,6 +213,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         root: context.folder.clone(),
         metrics: args.metrics_listen,
         collector: otlp::collector(args.otlp.as_ref()),
+        mail: args.link.iter().map(|url| mail(url, context)).collect::<Result<_, _>>()?,
         log: args.log.logger(),
     })
+}
+
+/// Where workers may leave letters.
+fn mail(url: &str, context: &Context) -> Result<MailPlace, CliError> {
+    let site = Site { url: url.to_owned(), run: Site::CLUSTER.to_owned(), ca: None };
+    let mailboxes =
+        context.links.open(&site).map_err(|error| CliError::usage(error.to_string()))?;
+    let key = Key::new(&site.run, environment::run_secret().as_deref());
+    Ok(MailPlace { mailboxes, key })
 }

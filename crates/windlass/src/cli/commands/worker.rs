@@ -12,9 +12,10 @@ use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
 use crate::cli::project::STORE;
-use crate::cli::serving::{self, Work};
+use crate::cli::serving::{self, Join, Work};
 use crate::cli::settings::ConfigArgs;
-use crate::link::http::Place;
+use crate::link::http::{BadPlace, Place};
+use crate::link::post::{Key, Site};
 
 /// Join a cluster and run its steps
 #[derive(Debug, clap::Args)]
@@ -32,9 +33,10 @@ pub(crate) struct Args {
     command: Option<Command>,
     #[command(flatten)]
     _file: ConfigArgs,
-    /// Where a controller is; others of the same cluster behind commas, or say it again
-    #[arg(long, value_name = "URL", required = true, value_delimiter = ',')]
-    join: Vec<Place>,
+    /// Where a controller is, or where it can be left letters, such as `redis://HOST`; others of the same cluster behind
+    /// commas, or say it again
+    #[arg(long, value_name = "URL", required = true, value_delimiter = ',', value_parser = joined)]
+    join: Vec<String>,
     /// Steps at a time; as many as there are cores if not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slots: Option<u32>,
@@ -67,6 +69,17 @@ enum Command {
     Revoke(revoke::Args),
 }
 
+/// The address of a controller, or one that may be of a link: which of them there are depends on the program.
+fn joined(text: &str) -> Result<String, BadPlace> {
+    let is_link = text
+        .split_once(':')
+        .is_some_and(|(scheme, rest)| !scheme.starts_with("http") && rest.starts_with('/'));
+    if !is_link {
+        text.parse::<Place>()?;
+    }
+    Ok(text.to_owned())
+}
+
 /// A name is shown in tables and is that of a folder.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -74,6 +87,23 @@ pub(super) fn name(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err("a name has 1 to 64 letters, digits, `.`, `_` or `-`".to_owned())
+}
+
+/// Where its leader may be.
+fn join(args: &Args, context: &Context) -> Result<Join, CliError> {
+    let ca = args.ca.as_ref().map(|file| context.folder.join(file));
+    if let [url] = args.join.as_slice()
+        && context.links.knows(url)
+    {
+        let site = Site { url: url.clone(), run: Site::CLUSTER.to_owned(), ca };
+        let key = Key::new(&site.run, environment::run_secret().as_deref());
+        return Ok(Join::Mail { site, key, links: context.links.clone() });
+    }
+    let place =
+        |url: &String| url.parse().map_err(|bad: BadPlace| CliError::usage(bad.to_string()));
+    let places = args.join.iter().map(place).collect::<Result<Vec<Place>, CliError>>()?;
+    let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
+    Ok(Join::Http { places, ca, token })
 }
 
 /// Works until it is told to end.
@@ -84,14 +114,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         None => {}
     }
     let name = args.name.clone().unwrap_or_else(environment::host_name);
-    let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
     let kept = || context.folder.join(STORE).join("workers").join(&name);
     serving::work(&Work {
-        join: args.join.clone(),
+        join: join(args, context)?,
         slots: args.slots.unwrap_or_else(cores),
         labels: with_labels(&args.label),
-        token,
-        ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),
         log: args.log.logger(),

@@ -1,12 +1,16 @@
 //! Processes that stay: a controller, a worker that joins one, and both at once for trying things out.
 //!
 //! `serve` leads a store and answers its API; `work` joins a cluster; `dev` is a controller with worker processes of its
-//! own. `seat` has its stores and its node, `own` is the worker of a controller that shares its store. `chronicle` and `told` say what goes on, and `ends` hears when it is to end.
+//! own. `seat` has its stores and its node, `own` is the worker of a controller that shares its store; `approach` is how a
+//! worker comes to its leader, `mail` how a controller is reached by letters. `chronicle` and `told` say what goes on, and
+//! `ends` hears when it is to end.
 
+mod approach;
 mod chronicle;
 mod dev;
 mod doors;
 mod ends;
+mod mail;
 mod own;
 mod post;
 mod seat;
@@ -15,8 +19,10 @@ mod token;
 mod told;
 mod work;
 
+pub(crate) use approach::Join;
 pub(crate) use dev::{Dev, dev, token_for_workers};
 pub(crate) use doors::TlsPaths;
+pub(crate) use mail::MailPlace;
 pub(crate) use serve::{Runs, Serve, serve};
 pub(crate) use token::read as read_token;
 pub(crate) use work::{Work, work};

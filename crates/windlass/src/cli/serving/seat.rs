@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::mail::{MailPlace, MailRoom};
 use super::own::{OWN_STATE, OwnWorker, Post};
 use super::post::{guard, place};
 use super::serve::Serve;
@@ -64,6 +65,20 @@ impl Seat {
         let shared = self.stores.shared.is_some();
         let company = if shared { Company::Others } else { Company::Alone };
         self.station.api(&self.stores, &self.logs, about).in_company(company)
+    }
+
+    /// Those who answer letters whenever it leads.
+    pub(super) fn mail_rooms(&self, order: &Serve, about: &About) -> Vec<MailRoom> {
+        let room = |place: &MailPlace| MailRoom {
+            place: place.clone(),
+            by: format!("the controller at {} (pid {})", about.advertise, std::process::id()),
+            cluster: about.cluster.clone(),
+            handle: self.station.handle().clone(),
+            histories: Arc::clone(self.station.histories()),
+            logs: Arc::clone(&self.logs),
+            log: order.log,
+        };
+        order.mail.iter().map(room).collect()
     }
 
     /// Has somebody work there, where somebody is to. Who has to lead does so from here on.

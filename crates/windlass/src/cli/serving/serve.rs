@@ -14,6 +14,7 @@ use windlass_core::time::Span;
 use super::chronicle::Chronicle;
 use super::doors::{Doors, TlsPaths};
 use super::ends::Ends;
+use super::mail::MailPlace;
 use super::seat::{Hands, Seat};
 use super::token::{self, Rereading};
 use crate::cli::environment;
@@ -70,6 +71,8 @@ pub(crate) struct Serve {
     pub(crate) metrics: Option<SocketAddr>,
     /// Where spans go, if they do.
     pub(crate) collector: Option<Collector>,
+    /// Where workers may leave letters.
+    pub(crate) mail: Vec<MailPlace>,
     /// What says what goes on.
     pub(crate) log: Logger,
 }
@@ -179,6 +182,9 @@ impl Controller {
         tasks.push(tokio::spawn(server.run(ends.clone())));
         if let Some(file) = order.token_file.clone() {
             tasks.push(tokio::spawn(Rereading { file, tokens, log: order.log }.run(ends.clone())));
+        }
+        for room in seat.mail_rooms(order, &about) {
+            tasks.push(tokio::spawn(room.run(ends.clone())));
         }
         // For commands that are given in its folder. Others find it by its address.
         if let Ok(socket) = Socket::bind(order.home(), seat.api(about)) {

@@ -5,26 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{Home, Register};
 
+use super::approach::{Join, Way};
 use super::ends::Ends as Signals;
 use super::post::{guard, place};
 use super::serve::no_signals;
 use super::told::{ToldLink, ToldSteps};
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
-use crate::link::http::{
-    Client, Cluster, Credentials, HttpLink, Place as Where, dialler, say_goodbye,
-};
-use crate::link::output::{ShippedLogs, Shipping, Ships};
-use crate::link::{Link, Will, WorkerSecret};
+use crate::link::output::{ShippedLogs, Shipping};
 use crate::local::system_now;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Traces};
 use crate::worker::guard::Guard;
-use crate::worker::{Clock, Ends, Membership, State, Worker};
+use crate::worker::{Clock, Ends, Membership, State, Worker, WorkerError};
 
 /// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
 /// memory of the worker while a reply is read.
@@ -36,18 +32,14 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// A worker to be.
 #[derive(Debug)]
 pub(crate) struct Work {
-    /// Where controllers are.
-    pub(crate) join: Vec<Where>,
+    /// Where its leader may be.
+    pub(crate) join: Join,
     /// Its name.
     pub(crate) name: String,
     /// Steps at a time.
     pub(crate) slots: u32,
     /// What it advertises.
     pub(crate) labels: Labels,
-    /// Who vouches for controllers.
-    pub(crate) ca: Option<PathBuf>,
-    /// What it shows the controller.
-    pub(crate) token: Option<String>,
     /// What it keeps between its lives.
     pub(crate) state: PathBuf,
     /// Where its steps run.
@@ -89,7 +81,7 @@ struct Joined {
     worker: Worker,
     shipping: Shipping,
     guard: Guard,
-    link: Arc<HttpLink>,
+    way: Way,
     membership: Arc<Membership>,
     /// Held as long as the worker lives: nobody else may live there.
     _state: State,
@@ -101,20 +93,20 @@ impl Joined {
         // Before anything else: what an earlier life left may hold locks.
         state.kill_strays().await?;
         // Who this worker is is told to its own cluster only.
-        let cluster = find_within(order, &link(order, None)?).await?;
-        let membership = Arc::new(state.enter(&cluster.id)?);
-        let link = Arc::new(link(order, Some(membership.secret().clone()))?);
-        let (name, at) = (&order.name, link.place());
-        order.log.note(Level::Info, format!("worker {name} joins cluster {} at {at}", cluster.id));
-        let (logs, shipping) =
-            ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
-                .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+        let cluster = find_within(order, &order.join.set_out(None)?).await?;
+        let membership = Arc::new(state.enter(&cluster)?);
+        let way = order.join.set_out(Some(membership.secret().clone()))?;
+        let (name, at) = (&order.name, way.place());
+        order.log.note(Level::Info, format!("worker {name} joins cluster {cluster} at {at}"));
+        let (logs, shipping) = ShippedLogs::open(membership.logs(), way.ships())
+            .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
         let guard = guard(&state).await?;
         let place = place(&state, &order.root, name);
         let register = register(order, &membership)?;
         let executor =
             Builtin::new(place, guard.clone(), Arc::new(logs)).with_traces(Traces::Own(None));
-        let executor = executor.with_will(will(order, &membership, register.incarnation));
+        let will = order.join.will(membership.secret(), register.incarnation);
+        let executor = executor.with_will(will);
         let worker = Worker {
             executor: Arc::new(ToldSteps::new(Arc::new(executor), name, order.log)),
             register,
@@ -123,9 +115,9 @@ impl Joined {
             clock: Clock::of_machine(),
             leader_grace: order.leader_grace,
             memory: Some(Arc::clone(&membership)),
-            link: Arc::new(ToldLink::new(Arc::clone(&link) as Arc<dyn Link>, name, order.log)),
+            link: Arc::new(ToldLink::new(way.link(), name, order.log)),
         };
-        Ok(Self { worker, shipping, guard, link, membership, _state: state })
+        Ok(Self { worker, shipping, guard, way, membership, _state: state })
     }
 
     async fn work(self, ends: Ends) -> Result<u8, CliError> {
@@ -138,18 +130,15 @@ impl Joined {
         drop(shipping.await);
         // Outcomes without a verdict are for its next life to tell: until then, or for a TTL, it counts as alive.
         if done.is_ok() && self.membership.outcomes().is_empty() {
-            let (worker, life) = (self.membership.worker_id(), self.membership.incarnation());
-            say_goodbye(&self.link, worker, life).await;
+            let (worker, life) = (self.membership.secret(), self.membership.incarnation());
+            self.way.say_goodbye(worker, life).await;
         }
-        done.map(|()| 0).map_err(|error| CliError::unreachable(error.to_string()))
+        match done {
+            // All that there was to do is done.
+            Ok(()) | Err(WorkerError::Over(_)) => Ok(0),
+            Err(error) => Err(CliError::unreachable(error.to_string())),
+        }
     }
-}
-
-fn link(order: &Work, worker: Option<WorkerSecret>) -> Result<HttpLink, CliError> {
-    let credentials = Credentials { token: order.token.clone(), worker };
-    let dial = dialler(order.ca.as_deref()).map_err(CliError::usage)?;
-    let client = Client::new(dial, credentials);
-    Ok(HttpLink::new(Arc::new(client), order.join.clone()))
 }
 
 fn register(order: &Work, membership: &Membership) -> Result<Register, CliError> {
@@ -164,32 +153,21 @@ fn register(order: &Work, membership: &Membership) -> Result<Register, CliError>
     })
 }
 
-fn will(order: &Work, membership: &Membership, incarnation: Incarnation) -> Will {
-    Will {
-        ways: order.join.iter().map(ToString::to_string).collect(),
-        ca: order.ca.as_ref().map(|file| file.to_string_lossy().into_owned()),
-        token: order.token.clone(),
-        secret: membership.secret().to_hex(),
-        worker: membership.worker_id(),
-        incarnation,
-    }
-}
-
 /// Asks which cluster it is, for as long as it was to go on without a controller.
-async fn find_within(order: &Work, link: &HttpLink) -> Result<Cluster, CliError> {
-    let Some(grace) = order.leader_grace else { return find(link, order.log).await };
-    timeout(grace, find(link, order.log)).await.unwrap_or_else(|_| {
+async fn find_within(order: &Work, way: &Way) -> Result<String, CliError> {
+    let Some(grace) = order.leader_grace else { return find(way, order.log).await };
+    timeout(grace, find(way, order.log)).await.unwrap_or_else(|_| {
         let waited = grace.as_secs();
-        let what = format!("no controller has answered at {} for {waited} s", link.place());
+        let what = format!("no controller has answered at {} for {waited} s", way.place());
         Err(CliError::unreachable(what).hint("is `windlass serve` running there?"))
     })
 }
 
 /// Asks which cluster it is, until somebody answers.
-async fn find(link: &HttpLink, log: Logger) -> Result<Cluster, CliError> {
+async fn find(way: &Way, log: Logger) -> Result<String, CliError> {
     let mut told = false;
     loop {
-        match link.cluster().await {
+        match way.cluster().await {
             Ok(cluster) => return Ok(cluster),
             Err(error) if error.is_final() => {
                 return Err(CliError::usage(error.to_string()));

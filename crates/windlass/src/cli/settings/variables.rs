@@ -10,7 +10,7 @@ use super::layers::{Said, Whence};
 use crate::cli::error::CliError;
 
 /// What steps get, and what windlass tells its own processes: no settings, and no mistakes.
-const OF_STEPS: [&str; 10] = [
+const OF_STEPS: [&str; 11] = [
     "WINDLASS_ATTEMPT",
     "WINDLASS_FENCE",
     "WINDLASS_GUARD",
@@ -18,6 +18,7 @@ const OF_STEPS: [&str; 10] = [
     "WINDLASS_IDEMPOTENCY_KEY",
     "WINDLASS_OUTPUT",
     "WINDLASS_RUN",
+    "WINDLASS_RUN_SECRET",
     "WINDLASS_STEP",
     "WINDLASS_SUMMARY",
     "WINDLASS_WORKER",

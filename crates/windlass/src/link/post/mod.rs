@@ -17,17 +17,21 @@
 //! [envelope]: Envelope
 
 mod envelope;
+mod links;
 mod mailboxes;
 mod memory;
 mod message;
+mod testament;
 mod waiting;
 mod worker_link;
 
 pub use envelope::{Envelope, Key, Unread};
+pub use links::{Links, Site};
 pub use mailboxes::{
     Epoch, LETTER_MAX, Letter, MailError, Mailbox, Mailboxes, Mailed, RECEIVED_MAX, Standing,
     WAITING_BYTES_MAX, WAITING_MAX,
 };
 pub use memory::MemoryMailboxes;
 pub use message::{Answer, Ask};
+pub use testament::{MailKey, MailWill, report_ended};
 pub use worker_link::{Led, PostLink, Postman};

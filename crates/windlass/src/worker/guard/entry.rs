@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::process::Process;
+use crate::link::post::Links;
 
 /// The first argument of a program that is asked to be a guard.
 const ARGUMENT: &str = "__guard";
@@ -24,11 +25,16 @@ const SOCKET: &str = "0";
 /// A worker executes its own program anew to have a guard. A program that embeds a worker therefore has to call this
 /// first in its `main`, before it starts a thread or a runtime.
 pub fn main_if_asked() {
+    main_if_asked_with(&Links::built_in());
+}
+
+/// The same for a program that has links of its own, by which the guard may have to tell the leader of the worker's death.
+pub fn main_if_asked_with(links: &Links) {
     if std::env::args_os().nth(1).is_none_or(|argument| argument != ARGUMENT) || !is_asked() {
         return;
     }
-    let served =
-        outlive_signals().and_then(|()| socket()).and_then(Process::new).and_then(Process::run);
+    let process = outlive_signals().and_then(|()| socket()).and_then(Process::new);
+    let served = process.and_then(|process| process.run(links));
     // The worker sees that the socket is closed; there is nobody else to tell.
     #[expect(clippy::exit, reason = "`main` of the embedding program must not go on")]
     std::process::exit(i32::from(served.is_err()));

@@ -51,7 +51,7 @@ mod testament;
 mod unsupported;
 
 #[cfg(unix)]
-pub use entry::main_if_asked;
+pub use entry::{main_if_asked, main_if_asked_with};
 #[cfg(unix)]
 pub use handle::{Guard, GuardLost, Guarded, Spawn};
 #[cfg(unix)]
@@ -59,4 +59,4 @@ pub use message::{Exit, NotSpawned, NotSpawnedCause};
 #[cfg(unix)]
 pub use stray::{kill_marked, kill_strays};
 #[cfg(not(unix))]
-pub use unsupported::{Guard, main_if_asked};
+pub use unsupported::{Guard, main_if_asked, main_if_asked_with};

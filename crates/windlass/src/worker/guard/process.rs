@@ -19,6 +19,7 @@ use super::message::{Event, Order, Request};
 use super::program::{self, Common, Mark};
 use super::testament::Testament;
 use crate::clock;
+use crate::link::post::Links;
 use crate::worker::platform::{self, Alarm, Children, TICK};
 
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
@@ -96,12 +97,12 @@ impl Process {
     }
 
     /// Serves until the worker says goodbye or is gone, then ends everything.
-    pub(super) fn run(mut self) -> io::Result<()> {
+    pub(super) fn run(mut self, links: &Links) -> io::Result<()> {
         self.tell(&Event::Ready { mark: self.common.mark.own().to_owned() }, Time::ZERO)?;
         let served = self.serve();
         self.end()?;
         if served? == Life::Orphaned {
-            self.testament.execute();
+            self.testament.execute(links);
         }
         Ok(())
     }

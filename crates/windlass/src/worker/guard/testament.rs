@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use windlass_core::id::Fence;
 
 use crate::link::Will;
+use crate::link::post::{self, Links};
 
 /// A worker's will, if it left one, and what it could not settle itself.
 #[derive(Debug, Default)]
@@ -40,12 +41,14 @@ impl Testament {
     }
 
     /// Tells the leader; this may take a minute. Nothing may be left of any step.
-    pub(super) fn execute(self) {
-        #[cfg(feature = "http")]
-        if let Some(will) = &self.will {
-            let started: Vec<Fence> = self.open.into_iter().collect();
-            crate::link::http::report_ended(will, &started);
+    pub(super) fn execute(self, links: &Links) {
+        let Some(will) = &self.will else { return };
+        let started: Vec<Fence> = self.open.into_iter().collect();
+        if let Some(mail) = &will.mail {
+            return post::report_ended(links, mail, (&will.secret, will.incarnation), &started);
         }
+        #[cfg(feature = "http")]
+        crate::link::http::report_ended(will, &started);
     }
 }
 
@@ -63,6 +66,7 @@ mod tests {
             secret: String::new(),
             worker: WorkerId(7),
             incarnation: Incarnation(incarnation),
+            mail: None,
         }
     }
 

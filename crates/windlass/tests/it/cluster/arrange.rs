@@ -9,36 +9,42 @@ use serde_json::{Value, json};
 use crate::run::arrange::{Place, Running, until};
 
 /// A controller and the folder that everybody works in.
-pub(super) struct Cluster {
-    pub(super) place: Place,
-    pub(super) controller: Running,
-    pub(super) port: u16,
+pub(crate) struct Cluster {
+    pub(crate) place: Place,
+    pub(crate) controller: Running,
+    pub(crate) port: u16,
+    program: String,
     flags: String,
 }
 
 impl Cluster {
     /// A controller with these flags that answers.
-    pub(super) fn start(flags: &str) -> Self {
+    pub(crate) fn start(flags: &str) -> Self {
         Self::start_in(Place::with(""), flags)
     }
 
-    pub(super) fn start_in(place: Place, flags: &str) -> Self {
-        let port = free_port();
-        let controller = serve(&place, port, flags);
-        let cluster = Self { place, controller, port, flags: flags.to_owned() };
+    pub(crate) fn start_in(place: Place, flags: &str) -> Self {
+        Self::start_as(env!("CARGO_BIN_EXE_windlass"), place, flags)
+    }
+
+    /// A controller that is another program.
+    pub(crate) fn start_as(program: &str, place: Place, flags: &str) -> Self {
+        let (port, program, flags) = (free_port(), program.to_owned(), flags.to_owned());
+        let controller = serve(&program, &place, port, &flags);
+        let cluster = Self { place, controller, port, program, flags };
         cluster.answers();
         cluster
     }
 
     /// The controller dies, whatever it was doing.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.controller.signal(rustix::process::Signal::KILL);
         until("the controller is dead", || self.controller.is_over());
     }
 
     /// Another one, on the same store and at the same place.
-    pub(super) fn restart(&mut self) {
-        self.controller = serve(&self.place, self.port, &self.flags);
+    pub(crate) fn restart(&mut self) {
+        self.controller = serve(&self.program, &self.place, self.port, &self.flags);
         self.answers();
     }
 
@@ -49,18 +55,18 @@ impl Cluster {
     }
 
     /// A worker of this name, once it has joined.
-    pub(super) fn worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn worker(&self, name: &str, flags: &str) -> Running {
         let worker = self.start_worker(name, flags);
         until(&format!("{name} has joined"), || self.status_of(name) == "online");
         worker
     }
 
-    pub(super) fn start_worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn start_worker(&self, name: &str, flags: &str) -> Running {
         let join = format!("worker --join http://127.0.0.1:{} --name {name} {flags}", self.port);
         self.place.start(&join)
     }
 
-    pub(super) fn status_of(&self, worker: &str) -> String {
+    pub(crate) fn status_of(&self, worker: &str) -> String {
         let workers = self.get("/workers");
         let mut workers = workers.as_array().expect("a list").iter();
         let known = workers.find(|it| it["name"] == worker);
@@ -68,14 +74,14 @@ impl Cluster {
     }
 
     /// Submits a pipeline and returns the id of its run.
-    pub(super) fn submit(&self, pipeline: &str) -> String {
+    pub(crate) fn submit(&self, pipeline: &str) -> String {
         let (status, answer) = self.post("/runs", &json!({ "text": pipeline }));
         assert_eq!(status, 201, "{answer}");
         answer["id"].as_str().expect("an id").to_owned()
     }
 
     /// A run, once it has ended.
-    pub(super) fn ended(&self, run: &str) -> Value {
+    pub(crate) fn ended(&self, run: &str) -> Value {
         let mut shown = Value::Null;
         until(&format!("run {run} has ended"), || {
             shown = self.get(&format!("/runs/{run}"));
@@ -84,19 +90,19 @@ impl Cluster {
         shown
     }
 
-    pub(super) fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         let (status, body) = self.try_ask("GET", path, "").expect("it answers");
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).expect("it is JSON")
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let (status, answer) = self.try_ask("POST", path, &body.to_string()).expect("it answers");
         (status, serde_json::from_str(&answer).unwrap_or(Value::Null))
     }
 
     /// One request on a connection of its own; `None` if nobody answers.
-    pub(super) fn try_ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    pub(crate) fn try_ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(Duration::from_mins(1))).ok()?;
         let head = format!(
@@ -125,8 +131,11 @@ pub(crate) fn worker_of<'a>(run: &'a Value, name: &str) -> &'a str {
     attempts.last().and_then(|it| it["worker"].as_str()).unwrap_or_default()
 }
 
-fn serve(place: &Place, port: u16, flags: &str) -> Running {
-    place.start(&format!("serve --listen 127.0.0.1:{port} {flags}"))
+fn serve(program: &str, place: &Place, port: u16, flags: &str) -> Running {
+    let mut command = place.program(program);
+    command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
+    command.args(flags.split_whitespace());
+    place.start_command(command)
 }
 
 /// A port that nobody has now. Somebody may take it in the next moment, which is not likely.

@@ -1,8 +1,9 @@
 //! Links through mailboxes keep their promises, and the checks find one that does not.
 
 use windlass::conformance::{self, LINK_CHECKS, Shared};
-use windlass::link::post::MemoryMailboxes;
+use windlass::link::post::{MemoryMailboxes, Site};
 
+use super::dir_link::open;
 use super::flawed::{Flaw, Flawed};
 
 #[test]
@@ -44,4 +45,15 @@ fn a_failure_names_the_link_the_promise_and_the_difference() {
     let text = report.to_string();
     let line = text.lines().find(|line| line.contains(check)).expect("it failed");
     assert!(line.contains("leaky") && line.contains("promised Err(AlreadyLed"), "{line}");
+}
+
+#[test]
+fn the_folder_of_the_example_conforms() {
+    conformance::link("folder", || {
+        let folder = tempfile::tempdir().expect("a folder");
+        move || {
+            let url = format!("dir:{}", folder.path().display());
+            open(&Site { url, run: "run".to_owned(), ca: None }).expect("it is an address")
+        }
+    });
 }

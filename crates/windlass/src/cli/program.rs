@@ -1,0 +1,52 @@
+//! The program as a value: what somebody's own binary is made of.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use super::dispatch;
+use crate::link::post::{Links, MailError, Mailboxes, Site};
+
+/// The command line of windlass, with what a program adds to it.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     windlass::Cli::new().main()
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cli {
+    links: Links,
+}
+
+impl Cli {
+    /// The one that `windlass` itself is.
+    pub fn new() -> Self {
+        Self { links: Links::built_in() }
+    }
+
+    /// Adds a link, for addresses that begin with `SCHEME:`. `opens` only looks at the address: the place is reached when
+    /// it is used. docs/links.md is the guide.
+    #[must_use]
+    pub fn link(
+        self,
+        scheme: &str,
+        opens: impl Fn(&Site) -> Result<Arc<dyn Mailboxes>, MailError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { links: self.links.with(scheme, opens) }
+    }
+
+    /// Answers the arguments of this process. It has to come first in `main`, before a thread is started: the process may
+    /// have been started to be the guard of a worker, and is nothing else then.
+    pub fn main(self) -> ExitCode {
+        crate::worker::guard::main_if_asked_with(&self.links);
+        dispatch::run_with(std::env::args_os().skip(1), self.links)
+    }
+}
+
+impl Default for Cli {
+    fn default() -> Self {
+        Self::new()
+    }
+}

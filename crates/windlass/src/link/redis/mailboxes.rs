@@ -1,0 +1,321 @@
+//! One run's mailboxes in Redis.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+
+use super::address::RedisAddress;
+use super::answer::{broken, moved, nonsense};
+use super::line::{Line, Request};
+use super::resp::Value;
+use super::script;
+use crate::link::http::{Dial, Place, dialler};
+use crate::link::post::{
+    Epoch, LETTER_MAX, Letter, MailError, Mailbox, Mailboxes, Mailed, RECEIVED_MAX, Site, Standing,
+    WAITING_BYTES_MAX, WAITING_MAX,
+};
+
+/// How long a call may take that does not wait for letters.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// Seconds that what is known of a run is kept after its leader's last sign of life: a runner may be queued for hours.
+const PLACE_KEPT: &str = "86400";
+
+/// Milliseconds that letters are kept behind the last one: whoever has not read for so long is gone.
+const LETTERS_KEPT: &str = "600000";
+
+/// Mailboxes in Redis. It is connected to when it is used, and again when that is lost.
+pub struct RedisMailboxes {
+    address: RedisAddress,
+    dial: Arc<dyn Dial>,
+    /// What keys begin with.
+    stem: String,
+    calls: Wire,
+    /// Apart from other calls: who waits for letters blocks the connection.
+    pops: Mutex<Pops>,
+    pop_wire: Wire,
+}
+
+/// A connection, once there is one, and where to: a node of a cluster may have said that it is another.
+struct Wire(Mutex<(Option<Line>, Place)>);
+
+/// What was taken from which mailbox, and is not yet taken off its count.
+#[derive(Default)]
+struct Pops {
+    taken: Option<(Mailbox, usize)>,
+}
+
+/// Opens the mailboxes of a site at `redis://…` or `rediss://…`.
+pub fn open(site: &Site) -> Result<Arc<dyn Mailboxes>, MailError> {
+    let refused = |reason: String| {
+        let place = format!("{}:…", site.scheme());
+        MailError::Refused { place, reason }
+    };
+    let address: RedisAddress =
+        site.url.parse().map_err(|bad: super::BadAddress| refused(bad.to_string()))?;
+    let dial = dialler(site.ca.as_deref()).map_err(refused)?;
+    Ok(Arc::new(RedisMailboxes::new(address, &site.run, dial)))
+}
+
+impl RedisMailboxes {
+    /// The mailboxes of a run, or of whatever else has a name, in a Redis.
+    pub fn new(address: RedisAddress, run: &str, dial: Arc<dyn Dial>) -> Self {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+        let is_plain = (1..=100).contains(&run.len()) && run.chars().all(plain);
+        // What stands in braces decides on which node of a cluster a key is, and ends at the first brace.
+        let tag = if is_plain {
+            run.to_owned()
+        } else {
+            blake3::hash(run.as_bytes()).to_hex()[..32].to_owned()
+        };
+        let stem = format!("{}:{{{tag}}}", address.prefix);
+        let wire = || Wire(Mutex::new((None, address.place.clone())));
+        let (calls, pop_wire) = (wire(), wire());
+        Self { dial, stem, calls, pops: Mutex::default(), pop_wire, address }
+    }
+
+    fn key(&self, name: &str) -> Vec<u8> {
+        format!("{}:{name}", self.stem).into_bytes()
+    }
+
+    fn box_keys(&self, mailbox: Mailbox) -> [Vec<u8>; 2] {
+        [self.key(&format!("box:{:x}", mailbox.0)), self.key(&format!("held:{:x}", mailbox.0))]
+    }
+
+    /// Makes requests on a connection that is there, or a new one.
+    async fn ask(
+        &self,
+        wire: &Wire,
+        requests: &[Request<'_>],
+        within: Duration,
+    ) -> Result<Vec<Value>, MailError> {
+        let mut wire = wire.0.lock().await;
+        let (line, place) = &mut *wire;
+        let is_old = line.is_some();
+        let mut asked = self.ask_line(line, place, requests, within).await;
+        if is_old && line.is_none() {
+            // A connection that nobody used for a while may have been closed: that is no reason to fail.
+            asked = self.ask_line(line, place, requests, within).await;
+        }
+        if let Err(error) = &asked
+            && let Some(there) = moved(error).and_then(|there| self.elsewhere(&there))
+        {
+            (*line, *place) = (None, there);
+            asked = self.ask_line(line, place, requests, within).await;
+        }
+        asked
+    }
+
+    async fn ask_line(
+        &self,
+        line: &mut Option<Line>,
+        place: &Place,
+        requests: &[Request<'_>],
+        within: Duration,
+    ) -> Result<Vec<Value>, MailError> {
+        // It is taken out: a call that is given up in the middle leaves answers that nobody waits for.
+        let mut open = match line.take() {
+            Some(open) => open,
+            None => Line::open(&self.address, (&self.dial, place)).await?,
+        };
+        let asked = open.ask(&self.address, requests, within).await;
+        if !matches!(&asked, Err(MailError::Unreachable { .. })) {
+            *line = Some(open);
+        }
+        asked
+    }
+
+    fn elsewhere(&self, there: &str) -> Option<Place> {
+        let scheme = if self.address.place.is_secure() { "https" } else { "http" };
+        format!("{scheme}://{there}").parse().ok()
+    }
+
+    /// Has a script done that answers with a word and what belongs to it.
+    async fn script(
+        &self,
+        script: &str,
+        keys: &[Vec<u8>; 2],
+        arguments: &[&[u8]],
+    ) -> Result<(String, String), MailError> {
+        let request = eval(script, keys, arguments);
+        let answers = self.ask(&self.calls, &[request], WITHIN).await?;
+        self.verdict(&answers[0])
+    }
+
+    fn verdict(&self, answer: &Value) -> Result<(String, String), MailError> {
+        let Value::List(parts) = answer else { return Err(nonsense(&self.address)) };
+        let text = |at: usize| parts.get(at).and_then(Value::text);
+        text(0).zip(text(1)).ok_or_else(|| nonsense(&self.address))
+    }
+
+    fn place_keys(&self) -> [Vec<u8>; 2] {
+        [self.key("place"), self.key("bound")]
+    }
+
+    fn epoch(&self, text: &str) -> Result<Epoch, MailError> {
+        text.parse().map(Epoch).map_err(|_| nonsense(&self.address))
+    }
+
+    async fn bind_it(&self, by: String, term: Duration) -> Result<Epoch, MailError> {
+        let term = millis(term);
+        let arguments: [&[u8]; 3] = [by.as_bytes(), term.as_bytes(), PLACE_KEPT.as_bytes()];
+        let (word, what) = self.script(script::BIND, &self.place_keys(), &arguments).await?;
+        match word.as_str() {
+            "over" => Err(MailError::Over { epitaph: what }),
+            "led" => Err(MailError::AlreadyLed { by: what }),
+            _ => self.epoch(&what),
+        }
+    }
+
+    async fn keep_it(&self, epoch: Epoch, term: Duration) -> Result<(), MailError> {
+        let (epoch, term) = (epoch.0.to_string(), millis(term));
+        let arguments: [&[u8]; 3] = [epoch.as_bytes(), term.as_bytes(), PLACE_KEPT.as_bytes()];
+        let (word, what) = self.script(script::KEEP, &self.place_keys(), &arguments).await?;
+        match word.as_str() {
+            "kept" => Ok(()),
+            "deposed" => Err(MailError::Deposed { now: self.epoch(&what)? }),
+            _ => {
+                let reason =
+                    "its data is gone: it was emptied, or restarted without them".to_owned();
+                Err(MailError::Gone { place: self.place(), reason })
+            }
+        }
+    }
+
+    async fn unbind_it(&self, epoch: Epoch, epitaph: Option<String>) -> Result<(), MailError> {
+        let epoch = epoch.0.to_string();
+        let mut arguments = vec![epoch.as_bytes(), PLACE_KEPT.as_bytes()];
+        arguments.extend(epitaph.as_ref().map(String::as_bytes));
+        self.script(script::UNBIND, &self.place_keys(), &arguments).await.map(drop)
+    }
+
+    async fn standing(&self) -> Result<Standing, MailError> {
+        let keys = self.place_keys();
+        let answers = self.ask(&self.calls, &[eval(script::LOOK, &keys, &[])], WITHIN).await?;
+        let Value::List(parts) = &answers[0] else { return Err(nonsense(&self.address)) };
+        let text = |at: usize| parts.get(at).and_then(Value::text);
+        let epoch = self.epoch(&text(0).unwrap_or_default())?;
+        Ok(Standing { epoch, by: text(1), epitaph: text(2) })
+    }
+
+    async fn put(&self, letters: Vec<Letter>) -> Result<(), MailError> {
+        if let Some(letter) = letters.iter().find(|letter| letter.bytes.len() > LETTER_MAX) {
+            return Err(MailError::TooLarge { bytes: letter.bytes.len() });
+        }
+        let keys: Vec<[Vec<u8>; 2]> =
+            letters.iter().map(|letter| self.box_keys(letter.to)).collect();
+        let (most, most_bytes) = (WAITING_MAX.to_string(), WAITING_BYTES_MAX.to_string());
+        let requests: Vec<Request<'_>> = letters
+            .iter()
+            .zip(&keys)
+            .map(|(letter, keys)| {
+                let limits = [most.as_bytes(), most_bytes.as_bytes(), LETTERS_KEPT.as_bytes()];
+                eval(script::SEND, keys, &[&[letter.bytes.as_slice()], &limits[..]].concat())
+            })
+            .collect();
+        for answer in self.ask(&self.calls, &requests, WITHIN).await? {
+            if self.verdict(&answer)?.0 == "full" {
+                let reason = "nobody reads one of the mailboxes".to_owned();
+                return Err(MailError::Full { place: self.place(), reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Pops one letter, waiting for it, and then what else is there, in one round trip.
+    async fn pop(&self, mailbox: Mailbox, within: Duration) -> Result<Vec<Vec<u8>>, MailError> {
+        let mut pops = self.pops.lock().await;
+        let [list, _] = self.box_keys(mailbox);
+        let (seconds, rest) = (seconds(within), (RECEIVED_MAX - 1).to_string());
+        let taken = pops.taken.take();
+        let counted = taken.map(|(of, bytes)| (self.box_keys(of), bytes.to_string()));
+        let mut requests: Vec<Request<'_>> = Vec::new();
+        if let Some(([_, held], bytes)) = &counted {
+            requests.push(vec![b"DECRBY".as_slice(), held, bytes.as_bytes()]);
+        }
+        requests.push(vec![b"BLPOP".as_slice(), &list, seconds.as_bytes()]);
+        requests.push(vec![b"LPOP".as_slice(), &list, rest.as_bytes()]);
+        let mut answers = self.ask(&self.pop_wire, &requests, within + WITHIN).await?;
+        let (rest, first) = (answers.pop(), answers.pop());
+        let letters = self.letters(first, rest)?;
+        let bytes = letters.iter().map(Vec::len).sum::<usize>();
+        pops.taken = Some((mailbox, bytes)).filter(|_| bytes > 0);
+        Ok(letters)
+    }
+
+    fn letters(
+        &self,
+        first: Option<Value>,
+        rest: Option<Value>,
+    ) -> Result<Vec<Vec<u8>>, MailError> {
+        // The first answer names the list that the letter was in.
+        let first = match first {
+            Some(Value::List(mut pair)) => pair.pop().into_iter().collect(),
+            Some(Value::Nothing) => Vec::new(),
+            _ => return Err(broken(&self.address, "its answer makes no sense")),
+        };
+        let rest = match rest {
+            Some(Value::List(letters)) => letters,
+            _ => Vec::new(),
+        };
+        let bytes = |value| match value {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        };
+        Ok(first.into_iter().chain(rest).filter_map(bytes).collect())
+    }
+}
+
+/// A request to do a script.
+fn eval<'a>(script: &'a str, keys: &'a [Vec<u8>; 2], arguments: &[&'a [u8]]) -> Request<'a> {
+    let mut request = vec![b"EVAL".as_slice(), script.as_bytes(), b"2", &keys[0], &keys[1]];
+    request.extend_from_slice(arguments);
+    request
+}
+
+fn millis(term: Duration) -> String {
+    term.as_millis().max(1).to_string()
+}
+
+/// For a pop that blocks: 0 would wait for ever.
+fn seconds(within: Duration) -> String {
+    format!("{:.3}", within.as_secs_f64().max(0.001))
+}
+
+impl fmt::Debug for RedisMailboxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisMailboxes({} {})", self.address, self.stem)
+    }
+}
+
+impl Mailboxes for RedisMailboxes {
+    fn place(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn bind(&self, by: String, term: Duration) -> Mailed<'_, Epoch> {
+        Box::pin(self.bind_it(by, term))
+    }
+
+    fn keep(&self, epoch: Epoch, term: Duration) -> Mailed<'_, ()> {
+        Box::pin(self.keep_it(epoch, term))
+    }
+
+    fn unbind(&self, epoch: Epoch, epitaph: Option<String>) -> Mailed<'_, ()> {
+        Box::pin(self.unbind_it(epoch, epitaph))
+    }
+
+    fn look(&self) -> Mailed<'_, Standing> {
+        Box::pin(self.standing())
+    }
+
+    fn send(&self, letters: Vec<Letter>) -> Mailed<'_, ()> {
+        Box::pin(self.put(letters))
+    }
+
+    fn receive(&self, mailbox: Mailbox, within: Duration) -> Mailed<'_, Vec<Vec<u8>>> {
+        Box::pin(self.pop(mailbox, within))
+    }
+}

@@ -1,0 +1,170 @@
+//! The protocol of Redis: a request is a list of byte strings, an answer is one of five things.
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Bytes, or a word such as `OK`.
+    Bytes(Vec<u8>),
+    /// A number.
+    Number(i64),
+    /// Several answers.
+    List(Vec<Value>),
+    /// Nothing.
+    Nothing,
+    /// What went wrong: a code in capitals, and words.
+    Error(String),
+}
+
+impl Value {
+    /// As text, where it is one or a number.
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Self::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            Self::Number(number) => Some(number.to_string()),
+            Self::List(_) | Self::Nothing | Self::Error(_) => None,
+        }
+    }
+}
+
+/// Bytes that are no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Nonsense;
+
+/// The most bytes of one string in an answer: more than any that we keep there.
+const BYTES_MAX: usize = 16 << 20;
+
+/// The most answers in one list: more than are ever asked for.
+const LIST_MAX: usize = 4_096;
+
+/// How deep lists may be nested.
+const DEPTH_MAX: usize = 4;
+
+/// Adds a request to what is to be sent.
+pub(super) fn write(out: &mut Vec<u8>, request: &[&[u8]]) {
+    out.extend_from_slice(format!("*{}\r\n", request.len()).as_bytes());
+    for part in request {
+        out.extend_from_slice(format!("${}\r\n", part.len()).as_bytes());
+        out.extend_from_slice(part);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Reads an answer from the beginning of what came, and says how many bytes it has; `None` if more has to come.
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(Value, usize)>, Nonsense> {
+    let mut reader = Reader { bytes, at: 0 };
+    Ok(reader.value(0)?.map(|value| (value, reader.at)))
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Option<Value>, Nonsense> {
+        let Some(line) = self.line() else { return Ok(None) };
+        let (kind, rest) = line.split_first().ok_or(Nonsense)?;
+        match kind {
+            b'+' => Ok(Some(Value::Bytes(rest.to_vec()))),
+            b'-' => Ok(Some(Value::Error(String::from_utf8_lossy(rest).into_owned()))),
+            b':' => Ok(Some(Value::Number(number(rest)?))),
+            b'$' => self.string(length(rest, BYTES_MAX)?),
+            b'*' if depth < DEPTH_MAX => self.list(length(rest, LIST_MAX)?, depth),
+            _ => Err(Nonsense),
+        }
+    }
+
+    fn string(&mut self, length: Option<usize>) -> Result<Option<Value>, Nonsense> {
+        let Some(length) = length else { return Ok(Some(Value::Nothing)) };
+        let Some(found) = self.bytes.get(self.at..self.at + length + 2) else { return Ok(None) };
+        let bytes = found.strip_suffix(b"\r\n").ok_or(Nonsense)?;
+        self.at += length + 2;
+        Ok(Some(Value::Bytes(bytes.to_vec())))
+    }
+
+    fn list(&mut self, length: Option<usize>, depth: usize) -> Result<Option<Value>, Nonsense> {
+        let Some(length) = length else { return Ok(Some(Value::Nothing)) };
+        let mut values = Vec::new();
+        for _ in 0..length {
+            let Some(value) = self.value(depth + 1)? else { return Ok(None) };
+            values.push(value);
+        }
+        Ok(Some(Value::List(values)))
+    }
+
+    fn line(&mut self) -> Option<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let end = rest.windows(2).position(|pair| pair == b"\r\n")?;
+        self.at += end + 2;
+        Some(&rest[..end])
+    }
+}
+
+fn number(text: &[u8]) -> Result<i64, Nonsense> {
+    str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Nonsense)
+}
+
+/// A length within its bound; -1 is that of nothing.
+fn length(text: &[u8], most: usize) -> Result<Option<usize>, Nonsense> {
+    match number(text)? {
+        -1 => Ok(None),
+        length => usize::try_from(length).ok().filter(|it| *it <= most).map(Some).ok_or(Nonsense),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(text: &str) -> Value {
+        Value::Bytes(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_request_is_written_as_the_protocol_has_it() {
+        let mut out = Vec::new();
+        write(&mut out, &[b"LPOP", b"a\r\nb", b""]);
+        assert_eq!(out, b"*3\r\n$4\r\nLPOP\r\n$4\r\na\r\nb\r\n$0\r\n\r\n");
+    }
+
+    #[test]
+    fn every_kind_of_answer_is_read_however_it_is_cut() {
+        let list = Value::List(vec![bytes("a\r\n"), Value::Nothing, Value::Number(-7)]);
+        let error = Value::Error("OOM no room".to_owned());
+        let cases = [
+            ("+OK\r\n", bytes("OK")),
+            ("-OOM no room\r\n", error),
+            (":42\r\n", Value::Number(42)),
+            ("$0\r\n\r\n", bytes("")),
+            ("$-1\r\n", Value::Nothing),
+            ("*-1\r\n", Value::Nothing),
+            ("*0\r\n", Value::List(Vec::new())),
+            ("*3\r\n$3\r\na\r\n\r\n$-1\r\n:-7\r\n", list),
+        ];
+        for (text, value) in cases {
+            let text = text.as_bytes();
+            for cut in 0..text.len() {
+                assert_eq!(read(&text[..cut]), Ok(None), "{text:?} {cut}");
+            }
+            let more = [text, b"+NEXT\r\n"].concat();
+            assert_eq!(read(&more), Ok(Some((value, text.len()))));
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused_without_asking_for_memory() {
+        let deep = "*1\r\n".repeat(DEPTH_MAX + 1);
+        for text in [
+            "HTTP/1.1 400\r\n",
+            "$-2\r\n",
+            "$99999999999\r\n",
+            "*99999999\r\n",
+            ":x\r\n",
+            "\r\n",
+            "$1\r\nabc",
+            &deep,
+        ] {
+            assert_eq!(read(text.as_bytes()), Err(Nonsense), "{text:?}");
+        }
+    }
+}

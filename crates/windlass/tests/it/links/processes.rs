@@ -1,0 +1,136 @@
+//! Pipelines between processes that only mailboxes join: through Redis, and through the folder of the example.
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::arrange::{Fleet, dir_link};
+use super::redis_server::Redis;
+use crate::cluster::arrange::{step, worker_of};
+use crate::run::arrange::{Place, until};
+
+/// Two hundred steps, and one behind them that reads what one of them wrote.
+const MANY: &str = r#"
+steps:
+  make:
+    run: echo "word=fish" >> "$WINDLASS_OUTPUT"; echo made
+    outputs: [word]
+  cut:
+    matrix: { part: [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19], side: [a,b,c,d,e,f,g,h,i,j] }
+    run: "true"
+  join:
+    needs: [make, cut]
+    env: { WORD: "${{ steps.make.outputs.word }}" }
+    run: echo "joined $WORD"
+"#;
+
+/// A step that says who runs it, and runs until it is killed the first time.
+const STUBBORN: &str = r#"
+steps:
+  deploy:
+    lock: prod
+    run: |
+      echo "$WINDLASS_WORKER $$" >> who
+      [ "$(wc -l < who)" -gt 1 ] || while :; do sleep 0.05; done
+"#;
+
+fn three_workers_do_two_hundred_steps(fleet: &Fleet) {
+    let _workers = ["ann", "ben", "cleo"].map(|name| fleet.worker(name, "--slots 2"));
+    let run = fleet.cluster.submit(MANY);
+    let ended = fleet.cluster.ended(&run);
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    let steps = ended["steps"].as_array().expect("it lists steps");
+    assert!(steps.len() >= 202 && steps.iter().all(|step| step["status"] == "succeeded"));
+    for name in ["ann", "ben", "cleo"] {
+        let did = |step: &&serde_json::Value| step["attempts"].to_string().contains(name);
+        assert!(steps.iter().any(|step| did(&step)), "{name} did nothing");
+    }
+    let to = format!("--to http://127.0.0.1:{}", fleet.cluster.port);
+    let printed = fleet.cluster.place.data(&format!("logs {run} join {to}"));
+    assert!(printed.contains("joined fish"), "{printed}");
+}
+
+/// Its lease would last for a minute: the guard has told, by the same link.
+fn a_killed_workers_step_runs_elsewhere_at_once(fleet: &Fleet) {
+    let first = fleet.worker("ann", "--slots 1");
+    let run = fleet.cluster.submit(STUBBORN);
+    fleet.cluster.place.until_lines("who", 1);
+    let _second = fleet.worker("ben", "--slots 1");
+    first.signal(Signal::KILL);
+    let ended = fleet.cluster.ended(&run);
+    assert_eq!((ended["status"].as_str(), worker_of(&ended, "deploy")), (Some("succeeded"), "ben"));
+    let took = step(&ended, "deploy")["attempts"].as_array().expect("a list").len();
+    assert_eq!(took, 2, "{ended}");
+}
+
+#[test]
+fn two_hundred_steps_run_over_redis() {
+    let redis = Redis::start(&[]);
+    three_workers_do_two_hundred_steps(&Fleet::start(&redis.url()));
+}
+
+#[test]
+fn two_hundred_steps_run_over_the_folder_of_the_example() {
+    let folder = TempDir::new().expect("a folder");
+    let link = format!("dir:{}", folder.path().display());
+    three_workers_do_two_hundred_steps(&Fleet::start_as(dir_link(), Place::with(""), &link));
+}
+
+#[test]
+fn what_a_killed_worker_held_runs_elsewhere_at_once_over_redis() {
+    let redis = Redis::start(&[]);
+    a_killed_workers_step_runs_elsewhere_at_once(&Fleet::start(&redis.url()));
+}
+
+#[test]
+fn what_a_killed_worker_held_runs_elsewhere_at_once_over_the_folder_of_the_example() {
+    let folder = TempDir::new().expect("a folder");
+    let link = format!("dir:{}", folder.path().display());
+    let fleet = Fleet::start_as(dir_link(), Place::with(""), &link);
+    a_killed_workers_step_runs_elsewhere_at_once(&fleet);
+}
+
+#[test]
+fn a_run_outlives_cut_connections_and_a_restart_of_redis_with_its_data() {
+    let mut redis = Redis::start(&["--appendonly", "yes"]);
+    let fleet = Fleet::start(&redis.url());
+    let _workers = ["ann", "ben"].map(|name| fleet.worker(name, "--slots 2"));
+    let run = fleet.cluster.submit(
+        "steps: { nap: { matrix: { n: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16] }, run: 'sleep 0.3; echo nap >> naps' } }",
+    );
+    for lines in [2, 4] {
+        fleet.cluster.place.until_lines("naps", lines);
+        redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+    }
+    fleet.cluster.place.until_lines("naps", 6);
+    redis.kill();
+    redis.begin();
+    let ended = fleet.cluster.ended(&run);
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    assert_eq!(fleet.cluster.place.lines("naps").len(), 16, "each was done once");
+}
+
+#[test]
+fn who_does_not_know_the_secret_does_not_join() {
+    let redis = Redis::start(&[]);
+    let place = Place::with("").set("WINDLASS_RUN_SECRET", "open sesame");
+    let program = env!("CARGO_BIN_EXE_windlass").to_owned();
+    let fleet = Fleet::start_as(program, place, &redis.url());
+    let _friend = fleet.worker("friend", "--slots 1");
+    let stranger = Place::with("");
+    let join = format!("worker --join {} --name stranger --leader-grace 3s", redis.url());
+    let ended = stranger.run(&join);
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert_eq!(fleet.cluster.status_of("stranger"), "");
+}
+
+#[test]
+fn without_its_leader_a_worker_ends_after_its_grace_and_says_why() {
+    let redis = Redis::start(&[]);
+    let mut fleet = Fleet::start(&redis.url());
+    let mut worker = fleet.worker("ann", "--slots 1 --leader-grace 5s");
+    fleet.cluster.kill();
+    until("the worker has given up", || worker.is_over());
+    let ended = worker.ended();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(ended.err.contains("no leader has answered for 5 s"), "{ended:?}");
+}

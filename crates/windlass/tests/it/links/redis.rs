@@ -1,0 +1,192 @@
+//! The link through Redis, in a real one.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use windlass::conformance;
+use windlass::link::post::{Letter, Links, MailError, Mailbox, Mailboxes, Site, WAITING_BYTES_MAX};
+
+use super::redis_server::Redis;
+
+const TERM: Duration = Duration::from_mins(1);
+
+fn open(url: &str, run: &str) -> Arc<dyn Mailboxes> {
+    let site = Site { url: url.to_owned(), run: run.to_owned(), ca: None };
+    Links::built_in().open(&site).expect("it is an address")
+}
+
+fn story<T>(story: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let limited = async { tokio::time::timeout(Duration::from_mins(1), story).await };
+    runtime.block_on(limited).expect("it ends")
+}
+
+/// Why it cannot be bound.
+fn refusal(mailboxes: &dyn Mailboxes) -> MailError {
+    story(mailboxes.bind("ann".to_owned(), TERM)).expect_err("it cannot be used")
+}
+
+#[test]
+fn redis_conforms() {
+    let redis = Redis::start(&[]);
+    let (url, number) = (redis.url(), AtomicU32::new(0));
+    conformance::link("redis", || {
+        let run = format!("run-{}", number.fetch_add(1, Ordering::Relaxed));
+        let url = url.clone();
+        move || open(&url, &run)
+    });
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_refused_and_says_what_to_do() {
+    let secret = Redis::start(&["--requirepass", "p@ss"]);
+    let without = refusal(&*open(&secret.url(), "r")).to_string();
+    assert!(without.contains("it asks for a password"), "{without}");
+    let at = format!("127.0.0.1:{}", secret.port());
+    let wrong = refusal(&*open(&format!("redis://:wrong@{at}"), "r")).to_string();
+    assert!(wrong.contains("password is wrong") && !wrong.contains("wrong@"), "{wrong}");
+    let right = open(&format!("redis://:p%40ss@{at}/2"), "r");
+    story(right.bind("ann".to_owned(), TERM)).expect("it is let in");
+
+    let evicts = Redis::start(&["--maxmemory", "10mb", "--maxmemory-policy", "allkeys-lru"]);
+    let refused = refusal(&*open(&evicts.url(), "r"));
+    assert!(!refused.is_retryable() && refused.to_string().contains("noeviction"), "{refused}");
+
+    let replica = Redis::start(&["--replicaof", "127.0.0.1", "1"]);
+    let refused = refusal(&*open(&replica.url(), "r")).to_string();
+    assert!(refused.contains("address of its primary"), "{refused}");
+
+    let full = Redis::start(&["--maxmemory", "1"]);
+    let refused = refusal(&*open(&full.url(), "r"));
+    assert!(matches!(&refused, MailError::Full { .. }), "{refused}");
+    assert!(refused.to_string().contains("maxmemory"), "{refused}");
+}
+
+#[test]
+fn what_is_no_redis_is_told_as_such() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("redis://{}", listener.local_addr().expect("it is bound"));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 100]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let refused = refusal(&*open(&url, "r")).to_string();
+    assert!(refused.contains("what answers there is no Redis"), "{refused}");
+    let nobody = refusal(&*open("redis://127.0.0.1:1", "r"));
+    assert!(nobody.is_retryable() && nobody.to_string().contains("refused"), "{nobody}");
+}
+
+#[test]
+fn everything_that_is_kept_goes_by_itself() {
+    let redis = Redis::start(&[]);
+    let mailboxes = open(&redis.url(), "r");
+    story(async {
+        let epoch = mailboxes.bind("ann".to_owned(), TERM).await.expect("nobody leads");
+        let letter = |to| Letter { to: Mailbox(to), bytes: b"hello".to_vec() };
+        mailboxes.send(vec![letter(0), letter(7)]).await.expect("there is room");
+        mailboxes.keep(epoch, TERM).await.expect("it is bound");
+        let keys = redis.cli(&["KEYS", "*"]);
+        let keys: Vec<&str> = keys.lines().collect();
+        assert_eq!(keys.len(), 6, "{keys:?}");
+        for key in keys {
+            assert!(key.starts_with("windlass:{r}:"), "{key}");
+            let left: i64 = redis.cli(&["TTL", key]).parse().expect("a number");
+            assert!((1..=86_400).contains(&left), "{key}: {left}");
+        }
+        mailboxes.unbind(epoch, Some("succeeded".to_owned())).await.expect("it is bound");
+        let left: i64 = redis.cli(&["TTL", "windlass:{r}:place"]).parse().expect("a number");
+        assert!(left > 3_600, "{left}");
+    });
+}
+
+#[test]
+fn a_mailbox_holds_so_many_bytes_and_no_more() {
+    let redis = Redis::start(&[]);
+    let mailboxes = open(&redis.url(), "r");
+    story(async {
+        let letter = || Letter { to: Mailbox(7), bytes: vec![b'x'; 1 << 20] };
+        let fits = WAITING_BYTES_MAX >> 20;
+        for _ in 0..fits {
+            mailboxes.send(vec![letter()]).await.expect("there is room");
+        }
+        let full = mailboxes.send(vec![letter()]).await;
+        assert!(matches!(full, Err(MailError::Full { .. })), "{full:?}");
+        let mut taken = 0;
+        while taken < fits {
+            taken += mailboxes.receive(Mailbox(7), TERM).await.expect("it reads").len();
+        }
+        mailboxes.send(vec![letter()]).await.expect("there is room again");
+    });
+}
+
+#[test]
+fn fifty_runs_beside_each_other_do_not_mix() {
+    let redis = Redis::start(&[]);
+    story(async {
+        let mut runs = tokio::task::JoinSet::new();
+        for number in 0..50 {
+            let mailboxes = open(&redis.url(), &format!("run {number}"));
+            runs.spawn(async move {
+                let by = format!("leader {number}");
+                mailboxes.bind(by.clone(), TERM).await?;
+                for letter in 0..20 {
+                    let bytes = format!("{number} {letter}").into_bytes();
+                    mailboxes.send(vec![Letter { to: Mailbox::LEADER, bytes }]).await?;
+                }
+                let mut received = Vec::new();
+                while received.len() < 20 {
+                    received.extend(mailboxes.receive(Mailbox::LEADER, TERM).await?);
+                }
+                let wanted = (0..20).map(|letter| format!("{number} {letter}").into_bytes());
+                assert_eq!(received, wanted.collect::<Vec<_>>());
+                assert_eq!(mailboxes.look().await?.by, Some(by));
+                Ok::<(), MailError>(())
+            });
+        }
+        for run in runs.join_all().await {
+            run.expect("it answers");
+        }
+    });
+}
+
+#[test]
+fn connections_that_are_cut_are_made_anew_and_a_restart_loses_nothing_that_is_on_disk() {
+    let mut redis = Redis::start(&["--appendonly", "yes"]);
+    let mailboxes = open(&redis.url(), "r");
+    story(async {
+        let epoch = mailboxes.bind("ann".to_owned(), TERM).await.expect("nobody leads");
+        for number in 0..5 {
+            redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+            let bytes = format!("letter {number}").into_bytes();
+            mailboxes.send(vec![Letter { to: Mailbox(7), bytes }]).await.expect("it is made anew");
+        }
+        redis.kill();
+        assert!(mailboxes.keep(epoch, TERM).await.is_err_and(|error| error.is_retryable()));
+        redis.begin();
+        mailboxes.keep(epoch, TERM).await.expect("it is bound");
+        let letters = mailboxes.receive(Mailbox(7), TERM).await.expect("it reads");
+        assert_eq!(letters.len(), 5);
+    });
+}
+
+#[test]
+fn a_restart_without_data_is_noticed_and_gives_no_epoch_again() {
+    let mut redis = Redis::start(&[]);
+    let mailboxes = open(&redis.url(), "r");
+    story(async {
+        let epoch = mailboxes.bind("ann".to_owned(), TERM).await.expect("nobody leads");
+        redis.kill();
+        redis.begin();
+        let kept = mailboxes.keep(epoch, TERM).await;
+        let Err(MailError::Gone { reason, .. }) = kept else { panic!("{kept:?}") };
+        assert!(reason.contains("restarted without"), "{reason}");
+        let next = mailboxes.bind("ben".to_owned(), TERM).await.expect("nobody leads");
+        assert!(next > epoch, "{next} {epoch}");
+    });
+}

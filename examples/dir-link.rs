@@ -1,0 +1,212 @@
+//! A link of one's own: letters are files in a folder that everybody reaches.
+//!
+//! ```sh
+//! cargo build --example dir-link
+//! dir-link serve --link dir:/mnt/shared/post &
+//! dir-link worker --join dir:/mnt/shared/post
+//! ```
+//!
+//! A file is written under a name that nobody reads and then renamed, so that it is there whole or not at all. Who leads is
+//! in one file, which is read and written under a lock. `docs/links.md` walks through it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+use windlass::link::post::{
+    Epoch, LETTER_MAX, Letter, MailError, Mailbox, Mailboxes, Mailed, RECEIVED_MAX, Site, Standing,
+    WAITING_MAX,
+};
+use windlass::local::system_now;
+
+/// How often who waits looks into a mailbox.
+const LOOKS_EVERY: Duration = Duration::from_millis(10);
+
+fn main() -> ExitCode {
+    windlass::Cli::new().link("dir", open).main()
+}
+
+/// The mailboxes of a site at `dir:/FOLDER`: a folder in it for each run.
+pub(crate) fn open(site: &Site) -> Result<Arc<dyn Mailboxes>, MailError> {
+    let folder = Path::new(site.url.trim_start_matches("dir:").trim_start_matches("//"));
+    if !folder.is_absolute() {
+        let (place, reason) = (site.url.clone(), "it looks like dir:/FOLDER".to_owned());
+        return Err(MailError::Refused { place, reason });
+    }
+    Ok(Arc::new(Folder(folder.join(&site.run))))
+}
+
+#[derive(Clone, Debug)]
+struct Folder(PathBuf);
+
+/// What the file about the leader says.
+#[derive(Default, Serialize, Deserialize)]
+struct Leader {
+    epoch: u64,
+    by: Option<String>,
+    /// When the binding lapses, in milliseconds since 1970.
+    until: u64,
+    epitaph: Option<String>,
+}
+
+impl Leader {
+    fn bound(&self) -> Option<String> {
+        self.by.clone().filter(|_| system_now().as_millis() < self.until)
+    }
+
+    fn hold(&mut self, term: Duration) {
+        self.until = system_now().as_millis() + u64::try_from(term.as_millis()).unwrap_or(0);
+    }
+
+    fn bind(&mut self, by: String, term: Duration) -> Result<Epoch, MailError> {
+        if let Some(epitaph) = self.epitaph.clone() {
+            return Err(MailError::Over { epitaph });
+        }
+        if let Some(by) = self.bound() {
+            return Err(MailError::AlreadyLed { by });
+        }
+        (self.epoch, self.by) = (self.epoch + 1, Some(by));
+        self.hold(term);
+        Ok(Epoch(self.epoch))
+    }
+
+    fn keep(&mut self, epoch: Epoch, term: Duration, place: String) -> Result<(), MailError> {
+        if self.epoch < epoch.0 {
+            let reason = "somebody has removed its files".to_owned();
+            return Err(MailError::Gone { place, reason });
+        }
+        if self.epoch > epoch.0 || self.by.is_none() {
+            return Err(MailError::Deposed { now: Epoch(self.epoch) });
+        }
+        self.hold(term);
+        Ok(())
+    }
+
+    fn unbind(&mut self, epoch: Epoch, epitaph: Option<String>) {
+        if self.epoch == epoch.0 {
+            (self.by, self.epitaph) = (None, epitaph);
+        }
+    }
+}
+
+impl Folder {
+    /// Does something that waits for the disk where that keeps nobody else waiting.
+    fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> io::Result<Result<T, MailError>> + Send + 'static,
+    ) -> Mailed<'_, T> {
+        let folder = self.clone();
+        Box::pin(async move {
+            let done = spawn_blocking(move || work(&folder)).await.map_err(io::Error::other);
+            done.flatten().unwrap_or_else(|error| {
+                Err(MailError::Unreachable { place: self.place(), reason: error.to_string() })
+            })
+        })
+    }
+
+    /// Looks at the leader, and changes it, while nobody else does. The lock ends with its file.
+    fn leader<T>(&self, change: impl FnOnce(&mut Leader) -> T) -> io::Result<T> {
+        fs::create_dir_all(&self.0)?;
+        let lock = File::create(self.0.join("lock"))?;
+        lock.lock()?;
+        let file = self.0.join("leader");
+        let mut leader = match fs::read(&file) {
+            Ok(bytes) => serde_json::from_slice(&bytes)?,
+            Err(_) => Leader::default(),
+        };
+        let done = change(&mut leader);
+        fs::write(self.0.join("leader.new"), serde_json::to_vec(&leader)?)?;
+        fs::rename(self.0.join("leader.new"), file)?;
+        Ok(done)
+    }
+
+    fn put(&self, letter: &Letter) -> io::Result<Result<(), MailError>> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let (mailbox, bytes) = (self.mailbox(letter.to), letter.bytes.len());
+        if bytes > LETTER_MAX {
+            return Ok(Err(MailError::TooLarge { bytes }));
+        }
+        fs::create_dir_all(&mailbox)?;
+        if fs::read_dir(&mailbox)?.count() >= WAITING_MAX {
+            let reason = "nobody reads one of its mailboxes".to_owned();
+            return Ok(Err(MailError::Full { place: self.place(), reason }));
+        }
+        let (now, number) = (system_now().as_millis(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let name = format!("{now:016x}-{number:08x}-{}", process::id());
+        fs::write(self.0.join(&name), &letter.bytes)?;
+        fs::rename(self.0.join(&name), mailbox.join(name)).map(Ok)
+    }
+
+    fn take(&self, mailbox: Mailbox) -> io::Result<Vec<Vec<u8>>> {
+        // A mailbox that nobody has written to is not there yet.
+        let Ok(entries) = fs::read_dir(self.mailbox(mailbox)) else { return Ok(Vec::new()) };
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.sort_unstable();
+        files.truncate(RECEIVED_MAX);
+        let letters = files.iter().map(fs::read).collect::<io::Result<_>>()?;
+        files.iter().try_for_each(fs::remove_file)?;
+        Ok(letters)
+    }
+
+    fn mailbox(&self, mailbox: Mailbox) -> PathBuf {
+        self.0.join(format!("box-{:x}", mailbox.0))
+    }
+}
+
+impl Mailboxes for Folder {
+    fn place(&self) -> String {
+        format!("the folder {}", self.0.display())
+    }
+
+    fn bind(&self, by: String, term: Duration) -> Mailed<'_, Epoch> {
+        self.work(move |it| it.leader(|leader| leader.bind(by, term)))
+    }
+
+    fn keep(&self, epoch: Epoch, term: Duration) -> Mailed<'_, ()> {
+        self.work(move |it| it.leader(|leader| leader.keep(epoch, term, it.place())))
+    }
+
+    fn unbind(&self, epoch: Epoch, epitaph: Option<String>) -> Mailed<'_, ()> {
+        self.work(move |it| it.leader(|leader| leader.unbind(epoch, epitaph)).map(Ok))
+    }
+
+    fn look(&self) -> Mailed<'_, Standing> {
+        let standing = |leader: &mut Leader| Standing {
+            epoch: Epoch(leader.epoch),
+            by: leader.bound(),
+            epitaph: leader.epitaph.clone(),
+        };
+        self.work(move |it| it.leader(standing).map(Ok))
+    }
+
+    fn send(&self, letters: Vec<Letter>) -> Mailed<'_, ()> {
+        self.work(move |it| {
+            for letter in &letters {
+                if let Err(refused) = it.put(letter)? {
+                    return Ok(Err(refused));
+                }
+            }
+            Ok(Ok(()))
+        })
+    }
+
+    fn receive(&self, mailbox: Mailbox, within: Duration) -> Mailed<'_, Vec<Vec<u8>>> {
+        let late = Instant::now() + within;
+        Box::pin(async move {
+            loop {
+                let letters = self.work(move |it| it.take(mailbox).map(Ok)).await?;
+                if !letters.is_empty() || Instant::now() >= late {
+                    return Ok(letters);
+                }
+                sleep(LOOKS_EVERY).await;
+            }
+        })
+    }
+}
