@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::store::StoreError;
 #[cfg(feature = "postgres")]
-use crate::store::postgres::line;
+use crate::store::postgres::address::Address;
 
 /// The address of a node's stores.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,8 +41,8 @@ impl StoreAddress {
 
 #[cfg(feature = "postgres")]
 fn postgres(text: &str) -> Result<StoreAddress, StoreError> {
-    let (_, shown) = line::address(text)?;
-    Ok(StoreAddress::Postgres { url: text.to_owned(), shown: shown.to_string() })
+    let shown = Address::parse(text)?.shown().to_owned();
+    Ok(StoreAddress::Postgres { url: text.to_owned(), shown })
 }
 
 #[cfg(not(feature = "postgres"))]

@@ -54,6 +54,11 @@ impl Address {
         Ok(Self { config, security, place })
     }
 
+    /// How it is shown: without its password.
+    pub(crate) fn shown(&self) -> &str {
+        &self.place
+    }
+
     /// The same, for calls that take no longer than so. The server ends what takes longer, and who has begun something
     /// and does not go on: its locks would be in everybody's way.
     pub(super) fn within(&self, limit: Duration) -> Self {
