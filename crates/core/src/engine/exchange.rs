@@ -118,6 +118,9 @@ impl Engine {
 
     /// Judges, renews and resends, and says so in the reply.
     fn take_in(&mut self, out: &mut Out, worker: u32, exchange: &Exchange, draft: &mut Draft) {
+        let in_flight = exchange.in_flight.iter().map(|listed| listed.lease.fence);
+        let finished = exchange.finished.iter().map(|finished| finished.lease.fence);
+        self.notice_loss(out, in_flight.chain(finished));
         // What has no verdict is listed again: a decision need not hold more than it may.
         for finished in exchange.finished.iter().take(self.config.batch_max) {
             self.at_work = Some(finished.lease.run);
@@ -256,7 +259,8 @@ impl Engine {
 
     fn confirm(&mut self, out: &mut Out, lease: u32) {
         let it = &self.leases[lease];
-        if it.term != self.term {
+        // A leader that begins another generation has its own leases presented anew, too.
+        if it.term != self.term || it.led_since.is_some() {
             let run = self.runs[it.run].id;
             self.emit(out, Event::Confirmed { run, step: it.step, fence: it.fence });
         }

@@ -35,6 +35,7 @@ mod exchange;
 mod flow;
 mod give_back;
 mod grant;
+mod history;
 mod invariants;
 mod keys;
 mod lane;

@@ -18,6 +18,7 @@ impl Engine {
         if let Some(refusal) = self.cannot_join(&register, known) {
             return Answer::Refused(refusal);
         }
+        self.notice_loss(out, register.spooled.iter().map(|finished| finished.lease.fence));
         let mut verdicts = Vec::new();
         // Outcomes of a former life come first: what they end is not lost with that life.
         if let Some(worker) = known {

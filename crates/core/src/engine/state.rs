@@ -164,6 +164,11 @@ impl Engine {
         self.config.bugs
     }
 
+    /// The generation of the store, in the upper bits of fences.
+    pub const fn generation(&self) -> u16 {
+        self.generation
+    }
+
     /// The term of the newest leader.
     pub const fn term(&self) -> Term {
         self.term

@@ -1,9 +1,10 @@
 //! Leaders change: what runs goes on, and what nobody vouches for ends.
 
 use windlass_core::engine::{Answer, Denial, Request};
-use windlass_core::id::Term;
+use windlass_core::id::{Fence, Seq, Term};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::{Placement, Retry, StepSpec};
+use windlass_core::session::Exchange;
 use windlass_core::time::Span;
 
 use crate::crew::{Crew, TTL};
@@ -223,4 +224,32 @@ fn nodes_are_allowed_and_denied_under_a_new_leader_too() {
     assert_eq!(crew.status("nobody"), StepStatus::Ready);
     crew.join("gamma", 1, []);
     assert_eq!(crew.running("gamma"), ["nobody"]);
+}
+
+/// A copy of the store's files was put back: it does not know what it granted since, and would grant it again.
+#[test]
+fn a_lease_beyond_all_that_the_journal_has_begins_another_generation() {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("ship", |plan| plan.plain("build", []));
+    let mut exchange = crew.send("alpha");
+    let mut lost = exchange.in_flight[0].clone();
+    lost.lease.fence = Fence(lost.lease.fence.0 + 3);
+    exchange.in_flight.push(lost.clone());
+    let replies = crew.arrive(&exchange);
+    crew.deliver(replies);
+    crew.submit("next", |plan| plan.plain("test", []));
+    crew.exchange("alpha");
+    insta::assert_snapshot!(crew.text(), @r"
+    term t1 ttl 15s fences 2
+    worker alpha w1 i1 online 2 of 2 slots
+    run 1 ship running
+      build running f1 on alpha s1
+    run 2 next running
+      test running f1.2 on alpha s4
+    ");
+    assert_eq!(crew.fence("test"), Fence::new(1, 2), "it is greater than any that was lost");
+    // Nothing more comes of what is said again, and a store of that generation can be led.
+    let again = Exchange { seq: Seq(exchange.seq.0 + 9), ..exchange };
+    crew.arrive(&again);
+    assert_eq!(crew.fence("test").generation(), 1);
 }

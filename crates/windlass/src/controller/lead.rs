@@ -118,6 +118,8 @@ pub(super) struct Lead<'a> {
     /// When it last let time pass.
     passed: Instant,
     hand_over_until: Option<Instant>,
+    /// The batch that became durable last.
+    landed: Option<BatchId>,
 }
 
 /// That the term goes on, or how it ended.
@@ -127,7 +129,9 @@ impl<'a> Lead<'a> {
     /// Takes over: the first event of a term says that it has begun.
     pub(super) fn begin(node: &'a mut Node, won: &Won) -> Result<Self, Ended> {
         let engine = node.views.look(|view| view.engine.clone());
-        let Leadership { term, head, generation, .. } = won.leadership;
+        let Leadership { term, head, .. } = won.leadership;
+        // A loss that only a worker knew of is in the journal alone.
+        let generation = won.leadership.generation.max(engine.generation());
         let now = Won::begins_at(&won.leadership, &engine);
         let (ttl, own) = (node.config.ttl, node.config.own);
         let office = TermsOfOffice { term, head: head.0, ttl, generation, own };
@@ -157,6 +161,7 @@ impl<'a> Lead<'a> {
             hears_until: None,
             passed: Instant::now(),
             hand_over_until: None,
+            landed: None,
         };
         // A takeover has one effect: its append.
         for effect in effects {
@@ -165,6 +170,7 @@ impl<'a> Lead<'a> {
             }
         }
         lead.node.views.set_leads(Some(lead.trust.belief().clone()));
+        lead.node.views.note_term(term);
         let Candidate { node, address } = lead.node.config.candidate.clone();
         lead.node.views.set_led_by(Some(Leading { node, address }));
         Ok(lead)
@@ -329,9 +335,15 @@ impl<'a> Lead<'a> {
                 Effect::Append(batch) => self.append(batch),
                 Effect::Publish { position, events } => {
                     let position = Position(position);
+                    let count = events.len();
+                    let published = Published::new(position, events);
+                    let published = match self.landed {
+                        Some(batch) => published.as_batch(batch, count),
+                        None => published,
+                    };
                     self.node
                         .views
-                        .publish(Published::new(position, events))
+                        .publish(published)
                         .map_err(|error| NodeError::Nonsense { position, error })?;
                 }
                 Effect::Reply(reply) => self.reply(reply),
@@ -377,6 +389,7 @@ impl<'a> Lead<'a> {
                 }
                 self.pause = PAUSE_MIN;
                 self.node.views.set_stalled(None);
+                self.landed = Some(BatchId(batch));
                 let effects = self.leader.durable(batch);
                 self.carry_out(effects)
             }

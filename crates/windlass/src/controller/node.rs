@@ -98,6 +98,14 @@ pub enum NodeError {
         /// The last that has left.
         upto: Position,
     },
+    /// The store is another one than this node has followed: it does not have what was committed.
+    #[error(
+        "the store has lost what was committed up to position {position}: it was restored from a backup, or a standby of it took over that lacked it"
+    )]
+    Diverged {
+        /// How far this node had come.
+        position: Position,
+    },
     /// The engine would not take over: its times contradict each other, or the store is an older one.
     #[error("this node cannot lead: {0}")]
     Refused(String),
@@ -285,12 +293,17 @@ impl Node {
         }
     }
 
-    /// Folds what the journal has that the view has not.
+    /// Folds what the journal has that the view has not. The last batch that it knows is read again: if another one is in its
+    /// place, or none, then the store is not the one that this view was folded from.
     pub(super) async fn catch_up(&self) -> Result<(), NodeError> {
         loop {
-            let position = self.views.look(|view| view.position);
+            let (position, last) = self.views.look(|view| (view.position, view.last));
+            let (known, from) = match last {
+                Some((_, events)) => (events, Position(position.0 - 1)),
+                None => (0, position),
+            };
             let asked = Instant::now();
-            let page = match self.journal.tail(position, PAGE).await {
+            let mut page = match self.journal.tail(from, PAGE + known).await {
                 // Whoever leads has pruned what this node had not read: it begins with the snapshot that took its place.
                 Err(StoreError::Pruned { upto }) => {
                     let (engine, position) =
@@ -303,6 +316,13 @@ impl Node {
                 }
                 page => page?,
             };
+            if let Some((batch, _)) = last {
+                let first = page.first().map(|first| (first.position, first.batch));
+                if first != Some((position, batch)) {
+                    return Err(NodeError::Diverged { position });
+                }
+                page.remove(0);
+            }
             if page.is_empty() {
                 self.views.set_caught_up(asked);
                 return Ok(());
@@ -329,11 +349,12 @@ fn begin(snapshot: Option<Snapshot>, config: Config) -> (Engine, Position) {
 
 /// What of a batch lies behind a position.
 fn behind(batch: Stored, position: Position) -> Published {
+    let all = batch.events.len();
     let known = position.0.saturating_sub(batch.after().0);
     let known = usize::try_from(known).unwrap_or(usize::MAX);
     let events = batch.events.into_iter().skip(known);
     let events = events.map(|recorded| (recorded.at, recorded.event)).collect();
-    Published::new(batch.position, events)
+    Published::new(batch.position, events).as_batch(batch.batch, all)
 }
 
 impl Won {

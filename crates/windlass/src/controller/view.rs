@@ -6,16 +6,20 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use tokio::sync::watch;
 use tokio::time::Instant;
 use windlass_core::engine::{ApplyError, Engine, Event};
+use windlass_core::id::Term;
 use windlass_core::time::Time;
 
 use super::frames::Frames;
 use super::trust::Belief;
-use crate::journal::{Leading, Position};
+use crate::journal::{BatchId, Leading, Position};
 use crate::store::StoreError;
 
 /// Events kept for followers. Who is further behind reads the journal: this is about a megabyte, and a second of a busy
 /// leader.
 const RECENT_MAX: usize = 16_384;
+
+/// Terms of its own that a node keeps in mind: whoever tells of what happened is not so far behind.
+const TERMS_MAX: usize = 64;
 
 /// Events that became durable together.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub struct Published {
     pub position: Position,
     /// What happened, and when.
     pub events: Vec<(Time, Event)>,
+    /// The batch that they were written as, and how many events that has, if it is known.
+    batch: Option<(BatchId, usize)>,
     /// The same as text, once somebody wanted it.
     frames: OnceLock<Arc<Frames>>,
 }
@@ -31,7 +37,13 @@ pub struct Published {
 impl Published {
     /// These events, of which the last is at this position.
     pub const fn new(position: Position, events: Vec<(Time, Event)>) -> Self {
-        Self { position, events, frames: OnceLock::new() }
+        Self { position, events, batch: None, frames: OnceLock::new() }
+    }
+
+    /// The same, written as this batch of so many events, or as the rest of it.
+    #[must_use]
+    pub(super) fn as_batch(self, batch: BatchId, events: usize) -> Self {
+        Self { batch: Some((batch, events)), ..self }
     }
 
     /// The events as they are written to those who follow over a stream: the first who asks has it made for all.
@@ -64,8 +76,12 @@ pub struct View {
     pub caught_up: Instant,
     /// Why nothing becomes durable at the moment, while that is so.
     pub stalled: Option<StoreError>,
+    /// The batch that ends at the position, and how many events it has, if that is known.
+    pub(super) last: Option<(BatchId, usize)>,
     /// What this node believes of its term, if it has one.
     belief: Option<Belief>,
+    /// The newest terms under which this node has led.
+    terms: VecDeque<Term>,
     recent: VecDeque<Arc<Published>>,
     recent_events: usize,
 }
@@ -78,10 +94,17 @@ impl View {
             led_by: None,
             caught_up: Instant::now(),
             stalled: None,
+            last: None,
             belief: None,
+            terms: VecDeque::new(),
             recent: VecDeque::new(),
             recent_events: 0,
         }
+    }
+
+    /// Whether this node led under a term: what was decided then is its own to tell.
+    pub fn has_led(&self, term: Term) -> bool {
+        self.terms.contains(&term)
     }
 
     /// Whether this node leads, by its own clock at this moment.
@@ -94,6 +117,7 @@ impl View {
             self.engine.apply(*at, event)?;
         }
         self.position = published.position;
+        self.last = published.batch;
         self.recent_events += published.events.len();
         self.recent.push_back(Arc::new(published));
         while self.recent_events > RECENT_MAX && self.recent.len() > 1 {
@@ -197,8 +221,8 @@ impl Views {
     /// Begins anew from a snapshot that is further than the view was.
     pub(super) fn replace(&self, engine: Engine, position: Position) {
         let mut view = self.write();
-        let led_by = view.led_by.take();
-        *view = View { led_by, ..View::at(engine, position) };
+        let (led_by, terms) = (view.led_by.take(), std::mem::take(&mut view.terms));
+        *view = View { led_by, terms, ..View::at(engine, position) };
         drop(view);
         self.access.send_replace(());
         self.moved.send_replace(position);
@@ -216,6 +240,15 @@ impl Views {
     pub(super) fn set_leads(&self, belief: Option<Belief>) {
         self.write().belief = belief;
         self.access.send_replace(());
+    }
+
+    /// Notes that this node leads under a term.
+    pub(super) fn note_term(&self, term: Term) {
+        let mut view = self.write();
+        view.terms.push_back(term);
+        if view.terms.len() > TERMS_MAX {
+            view.terms.pop_front();
+        }
     }
 
     /// Notes who leads.

@@ -8,20 +8,25 @@
 
 use std::sync::Arc;
 
-use windlass_core::access::{Digest, Principal};
+use windlass_core::access::Principal;
 use windlass_core::engine::{Answer, Request};
 use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
-use crate::controller::Handle;
+use crate::controller::{Handle, Intake};
 use crate::link::http::{Client, HttpLink};
-use crate::link::{Carried, Link, LinkError};
+use crate::link::output::{LogChunk, LogsTaken, Ships};
+use crate::link::{Carried, Link, LinkError, WorkerSecret};
+
+/// Bytes of output that are taken at once: they are in memory already.
+const CREDIT: usize = 512 << 10;
 
 /// A link to this node while it leads, and to who leads otherwise.
 #[derive(Debug)]
 pub struct NodeLink {
     handle: Handle,
+    intake: Intake,
     client: Arc<Client>,
-    digest: Digest,
+    secret: WorkerSecret,
 }
 
 /// Who is to be told.
@@ -31,9 +36,15 @@ enum Way {
 }
 
 impl NodeLink {
-    /// The link of the worker that a client speaks for, and of which the leader keeps a digest.
-    pub const fn new(handle: Handle, client: Arc<Client>, digest: Digest) -> Self {
-        Self { handle, client, digest }
+    /// The link of the worker that has this secret, and that a client speaks for. What it prints is taken in here while
+    /// the node leads.
+    pub const fn new(
+        handle: Handle,
+        intake: Intake,
+        client: Arc<Client>,
+        secret: WorkerSecret,
+    ) -> Self {
+        Self { handle, intake, client, secret }
     }
 
     fn way(&self) -> Result<Way, LinkError> {
@@ -54,7 +65,7 @@ impl NodeLink {
         &self,
         register: Register,
     ) -> Result<Result<Registered, Refusal>, LinkError> {
-        let join = Request::Join { register, digest: self.digest };
+        let join = Request::Join { register, digest: self.secret.digest() };
         match self.handle.ask(join.by(Principal::Local)).await? {
             Answer::Registered(told) => Ok(Ok(told)),
             Answer::Refused(refusal) => Ok(Err(refusal)),
@@ -82,6 +93,23 @@ impl Link for NodeLink {
             match self.way()? {
                 Way::Here => Ok(self.handle.exchange(exchange).await?),
                 Way::There(link) => link.exchange(exchange).await,
+            }
+        })
+    }
+}
+
+impl Ships for NodeLink {
+    fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
+        Box::pin(async move {
+            match self.way()? {
+                Way::Here => match self.intake.take(self.secret.worker_id(), pieces).await {
+                    Ok(sizes) => Ok(LogsTaken { sizes, credit: CREDIT }),
+                    Err(error) => Err(LinkError::Unreachable {
+                        place: "this node".to_owned(),
+                        reason: error.to_string(),
+                    }),
+                },
+                Way::There(link) => link.ship(pieces).await,
             }
         })
     }

@@ -16,6 +16,8 @@ use super::clock::system_now;
 use super::stores::Stores;
 use crate::clock::Clock;
 #[cfg(feature = "http")]
+use crate::controller::Intake;
+#[cfg(feature = "http")]
 use crate::controller::api::{About, Api, Kept};
 use crate::controller::metrics::Tally;
 use crate::controller::{
@@ -23,7 +25,7 @@ use crate::controller::{
 };
 use crate::journal::Candidate;
 #[cfg(feature = "http")]
-use crate::logs::Announced;
+use crate::logs::{Announced, LogStore};
 use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::store::StoreError;
 use crate::worker::{Executor, Worker, WorkerError};
@@ -230,6 +232,12 @@ impl Station {
             journal: Arc::clone(&stores.journal),
         };
         Api::new(self.handle.clone(), kept, about, system_now)
+    }
+
+    /// What takes in the output of workers, into these logs.
+    #[cfg(feature = "http")]
+    pub fn intake(&self, logs: Arc<dyn LogStore>) -> Intake {
+        Intake::new(self.handle.clone(), Arc::clone(&self.histories), logs)
     }
 
     /// Waits until it cannot go on; for ever if it can.

@@ -318,6 +318,10 @@ impl From<StationError> for CliError {
                     ),
                 }
             }
+            StationError::Node(error @ NodeError::Diverged { .. }) => {
+                Self::unreachable(error.to_string())
+                    .hint("start it again: it begins with what the store has")
+            }
             other => Self::unreachable(other.to_string()),
         }
     }

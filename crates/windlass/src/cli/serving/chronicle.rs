@@ -11,6 +11,7 @@ use windlass_core::time::Time;
 
 use crate::cli::output::{About, Level, Logger, Said};
 use crate::cli::render::count;
+use crate::controller::api::Company;
 use crate::controller::{Followed, Views};
 use crate::journal::Position;
 use crate::shutdown::Shutdown;
@@ -26,6 +27,10 @@ pub(super) struct Chronicle {
     leases: BTreeMap<Fence, Lease>,
     /// Leases that have ended, the oldest first.
     ended: VecDeque<Fence>,
+    /// Whether others lead at times, and under whose term it is.
+    company: Company,
+    is_ours: bool,
+    generation: u16,
 }
 
 /// What is said of a lease beside what its events say.
@@ -37,8 +42,9 @@ struct Lease {
 
 impl Chronicle {
     /// Says what it sees in these views.
-    pub(super) fn new(views: Arc<Views>, log: Logger) -> Self {
-        Self { views, log, leases: BTreeMap::new(), ended: VecDeque::new() }
+    pub(super) fn new(views: Arc<Views>, log: Logger, company: Company) -> Self {
+        let (leases, ended) = (BTreeMap::new(), VecDeque::new());
+        Self { views, log, leases, ended, company, is_ours: false, generation: 0 }
     }
 
     /// Until it is told to end.
@@ -67,21 +73,45 @@ impl Chronicle {
     /// Learns which leases are open, and as of when.
     fn begin(&mut self) -> Position {
         self.ended.clear();
-        let (position, leases) = self.views.look(|view| {
+        let (position, leases, (is_ours, generation)) = self.views.look(|view| {
             let lease = |it: windlass_core::engine::LeaseReport<'_>| {
                 (it.fence, Lease { attempt: (it.attempt, it.delivery), worker: it.worker })
             };
-            (view.position, view.engine.leases().map(lease).collect())
+            let ours = (view.has_led(view.engine.term()), view.engine.generation());
+            (view.position, view.engine.leases().map(lease).collect(), ours)
         });
-        self.leases = leases;
+        (self.leases, self.is_ours, self.generation) = (leases, is_ours, generation);
         position
     }
 
     fn tell(&mut self, at: Time, event: &Event) {
         self.learn(event);
-        let Some((level, message)) = self.words(event) else { return };
+        let words = self.of_leader(event).or_else(|| self.words(event).filter(|_| self.is_told()));
+        let Some((level, message)) = words else { return };
         let about = self.about(event);
         self.log.say(&Said { level, at: Some(at), message, about });
+    }
+
+    /// Of several controllers that follow the same runs, who leads says what happens.
+    fn is_told(&self) -> bool {
+        self.is_ours || self.company == Company::Alone
+    }
+
+    /// Who leads, where it may be another one, and whether the store is what it was.
+    fn of_leader(&mut self, event: &Event) -> Option<(Level, String)> {
+        let Event::Led { term, generation, .. } = event else { return None };
+        self.is_ours = self.views.look(|view| view.has_led(*term));
+        let before = std::mem::replace(&mut self.generation, *generation);
+        if *generation > before && self.is_told() {
+            let what = "the store has lost what was committed: it was restored, or a standby of it took over";
+            let then = "leases of before are to be presented anew, and those that it does not know are refused";
+            return Some((Level::Warn, format!("{what}. Generation {generation}: {then}")));
+        }
+        if self.company == Company::Alone {
+            return None;
+        }
+        let who = if self.is_ours { "this controller leads" } else { "another controller leads" };
+        Some((Level::Info, format!("{who}, term {}", term.0)))
     }
 
     /// Keeps in mind who has which lease.

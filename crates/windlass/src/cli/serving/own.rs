@@ -15,10 +15,10 @@ use super::token::read;
 use super::work::AHEAD;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
-use crate::controller::Handle;
+use crate::controller::{Handle, Intake};
 use crate::link::http::{Client, Credentials, dialler};
+use crate::link::output::{ShippedLogs, Ships};
 use crate::local::{NodeLink, system_now};
-use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Traces};
 use crate::worker::guard::Guard;
@@ -54,14 +54,19 @@ impl Post {
         self,
         order: &Serve,
         handle: &Handle,
-        logs: Arc<Announced>,
+        intake: Intake,
     ) -> Result<OwnWorker, CliError> {
         let Self { state, membership } = self;
         // Before anything else: what an earlier life left may hold locks.
         state.kill_strays().await?;
         let guard = guard(&state).await?;
         let place = place(&state, &order.root, &order.name);
-        let executor = Builtin::new(place, guard.clone(), logs).with_traces(Traces::Own(None));
+        let link = Arc::new(link(order, handle, intake, &membership)?);
+        let (logs, shipping) =
+            ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
+                .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+        let executor =
+            Builtin::new(place, guard.clone(), Arc::new(logs)).with_traces(Traces::Own(None));
         let worker = Worker {
             register: Register {
                 worker: membership.worker_id(),
@@ -76,14 +81,16 @@ impl Post {
             leases_expire: true,
             clock: Clock::of_machine(),
             leader_grace: None,
-            link: Arc::new(link(order, handle, &membership)?),
+            link,
             memory: Some(membership),
             executor: Arc::new(executor),
         };
         let (drain, drains) = ShutdownSender::new();
         let log = order.log;
         let working = tokio::spawn(async move { tell(worker.run(drains).await.err(), log) });
-        Ok(OwnWorker { drain, working, guard, _state: state })
+        let (shipped, ships) = ShutdownSender::new();
+        let shipping = (shipped, tokio::spawn(shipping.run(ships)));
+        Ok(OwnWorker { drain, working, shipping, guard, _state: state })
     }
 }
 
@@ -100,6 +107,8 @@ fn tell(error: Option<crate::worker::WorkerError>, log: Logger) {
 pub(super) struct OwnWorker {
     drain: ShutdownSender,
     working: JoinHandle<()>,
+    /// What carries its output.
+    shipping: (ShutdownSender, JoinHandle<()>),
     guard: Guard,
     /// Held as long as the worker lives: nobody else may live there.
     _state: State,
@@ -111,14 +120,22 @@ impl OwnWorker {
         self.drain.shut_down();
         drop(self.working.await);
         self.guard.end().await;
+        let (shipped, shipping) = self.shipping;
+        shipped.shut_down();
+        drop(shipping.await);
     }
 }
 
 /// The way to whoever leads. The token that opens this controller is that of all where they are set alike.
-fn link(order: &Serve, handle: &Handle, membership: &Membership) -> Result<NodeLink, CliError> {
+fn link(
+    order: &Serve,
+    handle: &Handle,
+    intake: Intake,
+    membership: &Membership,
+) -> Result<NodeLink, CliError> {
     let token = order.token_file.as_deref().map(read).transpose()?;
     let credentials = Credentials { token, worker: Some(membership.secret().clone()) };
     let dial = dialler(order.ca.as_deref()).map_err(CliError::usage)?;
     let client = Arc::new(Client::new(dial, credentials));
-    Ok(NodeLink::new(handle.clone(), client, membership.secret().digest()))
+    Ok(NodeLink::new(handle.clone(), intake, client, membership.secret().clone()))
 }

@@ -62,9 +62,12 @@ impl Seat {
 
     /// What is answered there.
     pub(super) fn api(&self, about: About) -> Api {
-        let shared = self.stores.shared.is_some();
-        let company = if shared { Company::Others } else { Company::Alone };
-        self.station.api(&self.stores, &self.logs, about).in_company(company)
+        self.station.api(&self.stores, &self.logs, about).in_company(self.company())
+    }
+
+    /// Who else can lead.
+    pub(super) const fn company(&self) -> Company {
+        if self.stores.shared.is_some() { Company::Others } else { Company::Alone }
     }
 
     /// Those who answer letters whenever it leads.
@@ -86,7 +89,10 @@ impl Seat {
         let logs = Arc::clone(&self.logs);
         let shared = self.stores.shared.is_some();
         let hands = match self.post.take() {
-            Some(post) => Hands::Apart(post.begin(order, self.station.handle(), logs).await?),
+            Some(post) => {
+                let intake = self.station.intake(logs);
+                Hands::Apart(post.begin(order, self.station.handle(), intake).await?)
+            }
             None if shared || order.slots == 0 => Hands::None,
             None => {
                 let state = State::open(&order.state.join(OWN_STATE))?;

@@ -266,7 +266,7 @@ async fn observers(
     ends: &Shutdown,
 ) -> Result<Vec<JoinHandle<()>>, CliError> {
     let handle = seat.station.handle();
-    let chronicle = Chronicle::new(Arc::clone(handle.views()), order.log);
+    let chronicle = Chronicle::new(Arc::clone(handle.views()), order.log, seat.company());
     let mut tasks = vec![tokio::spawn(chronicle.run(ends.clone()))];
     if let Some(address) = order.metrics {
         let listener = listen(address).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+use windlass_core::engine::Event;
 use windlass_core::trace::{Span, Spans, TraceParent};
 
 use super::collector::Collector;
@@ -24,7 +25,8 @@ const QUEUE_MAX: usize = 8_192;
 /// How long it takes to tell the rest when it is to end.
 const REST_WITHIN: Duration = Duration::from_secs(1);
 
-/// Tells a collector of the runs of a node that leads.
+/// Tells a collector of what a node decides while it leads: of several nodes that follow the same runs, each tells of its
+/// own terms.
 #[derive(Debug)]
 pub struct Traces {
     views: Arc<Views>,
@@ -79,10 +81,13 @@ impl Traces {
         views.look(|view| {
             view.engine.workers().for_each(|it| spans.know_worker(it.id, &it.name));
         });
-        let mut last = None;
+        let (mut last, mut is_ours) = (None, false);
         while last.is_none_or(|last| reader.position() < last) {
-            let fold = |position, at, event: &_| {
-                let is_new = position > from;
+            let fold = |position, at, event: &Event| {
+                if let Event::Led { term, .. } = event {
+                    is_ours = views.look(|view| view.has_led(*term));
+                }
+                let is_new = position > from && is_ours;
                 spans.set_parent(parent.filter(|_| is_new));
                 let ended = spans.fold(at, event).into_iter().filter(|_| is_new);
                 let dropped = ended.filter_map(|span| queue.try_send(span).err()).count();

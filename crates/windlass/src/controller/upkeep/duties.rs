@@ -183,7 +183,11 @@ impl Upkeep {
             self.is_behind = false;
         }
         let last = self.handle.views().look(|view| view.leads().then(|| view.engine.now()));
-        let Some(last) = last else { return Ok(()) };
+        let Some(last) = last else {
+            // Whoever leads saves snapshots of its own.
+            self.saved = None;
+            return Ok(());
+        };
         let now = self.now(last);
         self.seal(self.histories.ended_by(now - self.keeping.seal_after, SEALED_AT_ONCE)).await?;
         let saved = self.save().await?;

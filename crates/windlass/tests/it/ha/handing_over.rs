@@ -42,7 +42,7 @@ fn a_step_on_the_former_leader_is_finished_under_the_next_one() {
     let name = fleet.members[leader].name.clone();
     until("its worker has joined", || fleet.status_of(&name) == "online");
     let run = fleet.submit(
-        "name: pinned\nsteps:\n  s: { pin: leader, run: 'echo $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done' }\n  t: { needs: s, pin: leader, run: 'echo $WINDLASS_WORKER >> who' }\n",
+        "name: pinned\nsteps:\n  s: { pin: leader, run: 'echo $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done; echo said' }\n  t: { needs: s, pin: leader, run: 'echo $WINDLASS_WORKER >> who' }\n",
     );
     fleet.place.until_lines("who", 1);
     fleet.end(leader);
@@ -51,6 +51,9 @@ fn a_step_on_the_former_leader_is_finished_under_the_next_one() {
     let run = fleet.ended(&run);
     assert_eq!(run["counts"], json!({ "succeeded": 2 }), "{run}");
     assert_eq!(worker_of(&run, "s"), name, "it was not started again");
+    let id = run["id"].as_str().expect("an id");
+    let log = fleet.ask(next, "GET", &format!("/runs/{id}/logs/0/1/1"), "").expect("it answers");
+    assert_eq!(log.body, "said\n", "what it printed came too");
     assert_eq!(fleet.place.lines("who"), [name, fleet.members[next].name.clone()]);
     until("the former leader has ended", || fleet.members[leader].running.is_over());
 }

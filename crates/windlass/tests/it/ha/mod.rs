@@ -5,3 +5,4 @@ pub(crate) mod cable;
 mod faults;
 mod handing_over;
 mod leading;
+mod restored;

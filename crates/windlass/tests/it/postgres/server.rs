@@ -139,6 +139,23 @@ impl Server {
         writeln!(keeper.stdin.as_mut().expect("it is piped"), "{order}").expect("it reads");
     }
 
+    /// Keeps a copy of its files, as they are after a crash. It has to be stopped.
+    pub(crate) fn back_up(&self) {
+        self.copy("data", "backup");
+    }
+
+    /// Puts the copy back: whatever was committed since is gone. It has to be stopped.
+    pub(crate) fn restore(&self) {
+        fs::remove_dir_all(self.folder.join("data")).expect("it is there");
+        self.copy("backup", "data");
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let mut copy = Command::new("cp");
+        let copied = copy.arg("-a").arg(self.folder.join(from)).arg(self.folder.join(to)).status();
+        assert!(copied.expect("there is cp").success(), "{from} is copied");
+    }
+
     /// The socket that it listens on.
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.join(format!(".s.PGSQL.{}", self.port))
