@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use rustix::process::Pid;
 use serde_json::{Value, json};
 
 use crate::run::arrange::{Place, Running, until};
@@ -142,4 +143,20 @@ fn serve(program: &str, place: &Place, port: u16, flags: &str) -> Running {
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     listener.local_addr().expect("it has one").port()
+}
+
+/// The process that starts the steps of a worker.
+pub(crate) fn guard_of(worker: u32) -> Pid {
+    let children = format!("/proc/{worker}/task/{worker}/children");
+    let mut found = None;
+    until("the guard is there", || {
+        let tasks =
+            std::fs::read_dir(format!("/proc/{worker}/task")).into_iter().flatten().flatten();
+        let mut lists = tasks.map(|task| task.path().join("children"));
+        let read = |list: std::path::PathBuf| std::fs::read_to_string(list).unwrap_or_default();
+        let child = lists.find_map(|list| read(list).split_whitespace().next().map(str::to_owned));
+        found = child.and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+        found.is_some() || std::fs::metadata(&children).is_err()
+    });
+    found.expect("it has one")
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::arrange::{Cluster, step, worker_of};
+use super::arrange::{Cluster, guard_of, step, worker_of};
 use crate::run::arrange::{is_alive, until};
 
 /// Short, so that tests are: what matters is counted in it.
@@ -185,20 +185,4 @@ fn a_second_worker_of_the_same_name_is_refused_and_told_who_has_it() {
     assert_eq!(same.code, Some(5), "{same:?}");
     assert!(same.err.contains(&one.pid().to_string()), "{}", same.err);
     assert_eq!(cluster.status_of("one"), "online");
-}
-
-/// The process that starts the steps of a worker.
-fn guard_of(worker: u32) -> Pid {
-    let children = format!("/proc/{worker}/task/{worker}/children");
-    let mut found = None;
-    until("the guard is there", || {
-        let tasks =
-            std::fs::read_dir(format!("/proc/{worker}/task")).into_iter().flatten().flatten();
-        let mut lists = tasks.map(|task| task.path().join("children"));
-        let read = |list: std::path::PathBuf| std::fs::read_to_string(list).unwrap_or_default();
-        let child = lists.find_map(|list| read(list).split_whitespace().next().map(str::to_owned));
-        found = child.and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
-        found.is_some() || std::fs::metadata(&children).is_err()
-    });
-    found.expect("it has one")
 }

@@ -64,17 +64,29 @@ impl Fleet {
 
     /// So many controllers with these flags, once one of them leads.
     pub(crate) fn start_with(count: usize, flags: &str) -> Self {
-        let mut fleet = Self::empty(flags);
+        Self::empty(flags).with(count)
+    }
+
+    /// So many controllers that run nothing themselves, on a server that nobody else has: it may be stopped. It ends with
+    /// the process of the tests.
+    pub(crate) fn on_a_server_of_its_own(count: usize) -> Self {
+        Self::on(Box::leak(Box::new(Server::start())), "--no-exec").with(count)
+    }
+
+    fn with(mut self, count: usize) -> Self {
         for _ in 0..count {
-            fleet.add();
+            self.add();
         }
-        fleet.leader();
-        fleet
+        self.leader();
+        self
     }
 
     /// A database of its own, and nobody there yet.
     pub(crate) fn empty(flags: &str) -> Self {
-        let server = server();
+        Self::on(server(), flags)
+    }
+
+    fn on(server: &'static Server, flags: &str) -> Self {
         let (_, schema) = server.fresh();
         let (term, ttl) = (TERM.as_secs(), TTL.as_secs());
         let flags = format!("--term {term}s --lease-ttl {ttl}s {flags}");

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::arrange::{Fleet, TERM, TTL};
 use crate::cluster::arrange::step;
-use crate::run::arrange::{is_alive, until};
+use crate::run::arrange::{deep, is_alive, pause, until};
 
 /// Until a step is granted again after the leader is gone.
 const GRANTS_WITHIN: Duration = Duration::from_secs(10);
@@ -47,9 +47,11 @@ fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_
     let long = fleet.submit(LONG);
     fleet.place.until_lines("long", 1);
     let pid = fleet.place.lines("long").remove(0);
-    let run = fleet.submit(&many(150));
-    for lines in [10, 40, 80] {
-        fleet.place.until_lines("ran", lines);
+    let kills = if deep() { 20 } else { 3 };
+    let steps = 50 * kills;
+    let run = fleet.submit(&many(steps));
+    for kill in 0..kills {
+        fleet.place.until_lines("ran", 40 * kill + 10);
         let leader = fleet.leader();
         fleet.kill(leader);
         let (killed, ran) = (Instant::now(), fleet.place.lines("ran").len());
@@ -65,7 +67,7 @@ fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_
     assert!(is_alive(&pid), "the step that ran all the time");
     fleet.place.file("go", "");
     assert_whole(&fleet, &long, 1);
-    assert_whole(&fleet, &run, 150);
+    assert_whole(&fleet, &run, steps);
     assert_eq!(fleet.place.lines("long").len(), 1, "it was not started again");
 }
 
@@ -121,21 +123,24 @@ fn a_leader_that_cannot_reach_the_database_steps_down_and_another_goes_on() {
 /// Nobody can decide without it, and nobody forgets.
 #[test]
 fn a_database_that_crashes_and_comes_back_costs_no_run_and_no_delivery() {
-    let fleet = Fleet::start(2);
+    let fleet = Fleet::on_a_server_of_its_own(2);
     let _one = fleet.worker("one", "--slots 2");
     let long = fleet.submit(LONG);
     fleet.place.until_lines("long", 1);
-    let run = fleet.submit(&many(40));
-    for lines in [5, 15] {
-        fleet.place.until_lines("ran", lines);
+    let crashes = if deep() { 10 } else { 2 };
+    let steps = 20 * crashes;
+    let run = fleet.submit(&many(steps));
+    for crash in 0..crashes {
+        fleet.place.until_lines("ran", 10 * crash + 5);
         fleet.server.stop();
-        let away = Instant::now();
-        // Longer than a term and longer than a lease.
-        until("it was away", || away.elapsed() > TTL + Duration::from_secs(1));
+        // Longer than a term and longer than a lease; once as long as it takes to fetch somebody.
+        let minute = deep() && crash == 0;
+        let away = if minute { Duration::from_mins(1) } else { TTL + Duration::from_secs(1) };
+        pause(away);
         fleet.server.start_again();
     }
     fleet.place.file("go", "");
-    assert_whole(&fleet, &run, 40);
+    assert_whole(&fleet, &run, steps);
     let long = fleet.ended(&long);
     assert_eq!(long["status"], "succeeded", "{long}");
     let attempts = step(&long, "s")["attempts"].as_array().expect("a list");

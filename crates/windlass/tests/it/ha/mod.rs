@@ -3,6 +3,7 @@
 pub(crate) mod arrange;
 pub(crate) mod cable;
 mod faults;
+mod flapping;
 mod handing_over;
 mod leading;
 mod restored;

@@ -1,0 +1,96 @@
+//! Nobody leads for long: what must happen all the same.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::Instant;
+
+use super::arrange::{Fleet, TTL};
+use crate::cluster::arrange::guard_of;
+use crate::run::arrange::{chance, deep, pause, until};
+
+/// How long leaders come and go.
+fn a_while() -> Duration {
+    if deep() { Duration::from_mins(2) } else { 4 * TTL }
+}
+
+/// Holds a lock that another step waits for.
+const LOCKED: &str = "name: locked
+steps:
+  first: { requires: doomed, lock: crane, retry: { lost: 0 }, run: 'echo $$ >> held; exec sleep 1000' }
+";
+const WAITING: &str = "name: waiting
+steps:
+  second: { requires: steady, lock: crane, run: 'echo ran >> freed' }
+";
+
+/// The lease of a worker that died ends by time, and each new leader gives workers time to present themselves: were it
+/// counted anew with each, leaders that follow each other quickly would keep the lock for ever.
+#[test]
+fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
+    let mut fleet = Fleet::start(5);
+    let doomed = fleet.worker("doomed", "--label doomed");
+    let _steady = fleet.worker("steady", "--label steady");
+    fleet.submit(LOCKED);
+    fleet.place.until_lines("held", 1);
+    let second = fleet.submit(WAITING);
+    let guard = guard_of(doomed.pid());
+    kill_process(guard, Signal::STOP).expect("it is there");
+    doomed.signal(Signal::KILL);
+    kill_process(guard, Signal::KILL).expect("it is there");
+    let began = Instant::now();
+    let mut leaders = 0;
+    while began.elapsed() < a_while() {
+        unseat(&mut fleet);
+        leaders += 1;
+    }
+    let shown = fleet.ended(&second);
+    assert_eq!(shown["status"], "succeeded", "{shown}");
+    assert_eq!(fleet.place.lines("freed").len(), 1);
+    assert_terms_grow(&fleet, leaders);
+    // Nobody was left who could end it.
+    let stray = fleet.place.lines("held").remove(0).parse().expect("a process");
+    kill_process(Pid::from_raw(stray).expect("it is one"), Signal::KILL).expect("it sleeps");
+}
+
+/// Takes the lead from whoever has it, in one of the ways in which it is lost.
+fn unseat(fleet: &mut Fleet) {
+    let leader = fleet.leader();
+    match chance(4) {
+        0 => {
+            fleet.kill(leader);
+            fleet.leader_other_than(leader);
+            fleet.restart(leader);
+        }
+        1 => {
+            fleet.stop(leader);
+            fleet.leader_other_than(leader);
+            fleet.cont(leader);
+        }
+        2 => {
+            fleet.cut(leader);
+            fleet.leader_other_than(leader);
+            fleet.mend(leader);
+        }
+        _ => {
+            fleet.end(leader);
+            until("it has ended", || fleet.members[leader].running.is_over());
+            fleet.leader_other_than(leader);
+            fleet.restart(leader);
+        }
+    }
+    pause(Duration::from_millis(200));
+}
+
+/// Whoever wrote later had a later term.
+fn assert_terms_grow(fleet: &Fleet, leaders: usize) {
+    let schema = &fleet.schema;
+    let backwards = format!(
+        "SELECT count(*) FROM (SELECT term, lag(term) OVER (ORDER BY position) AS before \
+         FROM {schema}.windlass_journal) AS batch WHERE term < before"
+    );
+    assert_eq!(fleet.server.psql(&backwards), "0");
+    let terms = format!("SELECT count(DISTINCT term) FROM {schema}.windlass_journal");
+    let terms: usize = fleet.server.psql(&terms).parse().expect("a number");
+    assert!(terms > leaders, "{terms} terms wrote, and {leaders} were ended");
+}
