@@ -43,11 +43,11 @@ impl Witness {
     fn fold(&mut self, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
         match event {
             Event::Led { term, own, .. } => self.led(*term, *own, at),
-            Event::WorkerRegistered { worker, labels, slots, .. } => self.registered(
-                *worker,
-                WorkerBook { labels: labels.clone(), slots: *slots },
-                marks,
-            ),
+            Event::WorkerRegistered { worker, labels, slots, .. } => {
+                let book = WorkerBook { labels: labels.clone(), slots: *slots };
+                self.registered(*worker, book, marks);
+                Ok(())
+            }
             Event::RunSubmitted { .. } => self.submitted(at, event, marks),
             Event::RunCancelled { run, level, .. } => {
                 self.run_mut(*run)?.cancel = Some(*level);
@@ -88,16 +88,10 @@ impl Witness {
         }
     }
 
-    fn registered(
-        &mut self,
-        worker: WorkerId,
-        book: WorkerBook,
-        marks: &mut Marks,
-    ) -> Result<(), Broken> {
+    fn registered(&mut self, worker: WorkerId, book: WorkerBook, marks: &mut Marks) {
         if self.workers.insert(worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
-        Ok(())
     }
 
     /// Who is there to be given something, and who is not.
