@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
+use super::compiled::Compiled;
 use super::environment;
 use super::error::CliError;
 use super::output::{Look, Terminal};
@@ -22,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) err: Look,
     /// The links through mailboxes that this program knows.
     pub(crate) links: Links,
+    /// What this program has beside windlass itself.
+    pub(crate) compiled: Compiled,
 }
 
 impl Context {
@@ -39,6 +42,7 @@ impl Context {
             out: look(io::stdout().is_terminal()),
             err: look(io::stderr().is_terminal()),
             links: Links::built_in(),
+            compiled: Compiled::default(),
         })
     }
 }

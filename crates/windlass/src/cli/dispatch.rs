@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use super::args::Command;
+use super::compiled::Compiled;
 use super::context::Context;
 use super::error::CliError;
 use super::output::Look;
@@ -15,14 +16,18 @@ use crate::link::post::Links;
 
 /// Answers the arguments that follow the program's name and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run_with(arguments, Links::built_in())
+    run_with(arguments, Links::built_in(), Compiled::default())
 }
 
-/// The same for a program with links of its own.
-pub(super) fn run_with(arguments: impl IntoIterator<Item = OsString>, links: Links) -> ExitCode {
+/// The same for a program with links and steps of its own.
+pub(super) fn run_with(
+    arguments: impl IntoIterator<Item = OsString>,
+    links: Links,
+    compiled: Compiled,
+) -> ExitCode {
     let arguments = std::iter::once("windlass".into()).chain(arguments).collect();
     let code = match parse(arguments) {
-        Ok(cli) => answer(cli.command, links),
+        Ok(cli) => answer(cli.command, links, compiled),
         Err(Refused::Arguments(error)) => not_a_request(&error),
         Err(Refused::Settings(error)) => {
             let look = Context::of_process().map_or(Look::PLAIN, |context| context.err);
@@ -32,9 +37,9 @@ pub(super) fn run_with(arguments: impl IntoIterator<Item = OsString>, links: Lin
     ExitCode::from(code)
 }
 
-fn answer(command: Command, links: Links) -> u8 {
+fn answer(command: Command, links: Links, compiled: Compiled) -> u8 {
     let context = match Context::of_process() {
-        Ok(context) => Context { links, ..context },
+        Ok(context) => Context { links, compiled, ..context },
         Err(error) => return tell(&error, &Look::PLAIN),
     };
     let answered = match command {

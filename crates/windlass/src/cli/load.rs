@@ -7,7 +7,7 @@ use std::path::Path;
 
 use windlass_core::expand::{Expanded, Inputs, Selection, SelectionError, expand};
 use windlass_core::problem::{Code, Problem, SOURCE_MAX, Severity, Source};
-use windlass_core::spec::{Options, Pipeline, read};
+use windlass_core::spec::{Calls, Options, Pipeline, read_knowing};
 
 use super::args::GivenParam;
 use super::context::Context;
@@ -43,7 +43,29 @@ impl Loaded {
         file: Option<&Path>,
         not_available: Severity,
     ) -> Result<Self, CliError> {
-        let project = Project::find(&context.folder, file)?;
+        Self::read_calling(context, file, (not_available, &context.compiled.calls()))
+    }
+
+    /// The same, of a file that may call what it is said to.
+    pub(crate) fn read_calling(
+        context: &Context,
+        file: Option<&Path>,
+        (not_available, calls): (Severity, &Calls),
+    ) -> Result<Self, CliError> {
+        let options = Options { not_available };
+        let (project, source) = match (file, &context.compiled.pipeline) {
+            (None, Some(source)) => (Project::compiled(&context.folder, source), source.clone()),
+            _ => Self::source(&context.folder, file)?,
+        };
+        let (pipeline, problems) = read_knowing(&source, options, calls);
+        match pipeline {
+            Some(pipeline) => Ok(Self { project, source, pipeline, notes: problems }),
+            None => Err(invalid(source, problems)),
+        }
+    }
+
+    fn source(folder: &Path, file: Option<&Path>) -> Result<(Project, Source), CliError> {
+        let project = Project::find(folder, file)?;
         let bytes = bytes(&project)?;
         let source = Source::from_bytes(&project.shown, &bytes).map_err(|mut rejected| {
             if rejected.problem.code == Code::TooLarge {
@@ -51,11 +73,7 @@ impl Loaded {
             }
             invalid(rejected.source, vec![*rejected.problem])
         })?;
-        let (pipeline, problems) = read(&source, Options { not_available });
-        match pipeline {
-            Some(pipeline) => Ok(Self { project, source, pipeline, notes: problems }),
-            None => Err(invalid(source, problems)),
-        }
+        Ok((project, source))
     }
 
     /// The part of it that was asked for.

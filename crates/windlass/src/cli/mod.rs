@@ -1,6 +1,7 @@
 //! The command line: arguments in, text out, an exit code at the end.
 //!
-//! `program` is all of it as a value, for somebody's own binary; `args` only parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
+//! `program` is all of it as a value, for somebody's own binary, and `compiled` the steps in Rust that it has; `args` only
+//! parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
 //! knows of its surroundings; `project` finds the file and the root; `part` says which part of a file is wanted, `load`
 //! reads it; `how` is what every command that runs steps takes, `logging` what every command
 //! that stays does, `otlp` where spans go; `reading` finds runs, in a store or at
@@ -11,6 +12,7 @@
 
 mod args;
 mod commands;
+mod compiled;
 mod context;
 mod dispatch;
 mod environment;
@@ -34,5 +36,6 @@ mod settings;
 mod watching;
 mod written;
 
+pub(crate) use compiled::Compiled;
 pub use dispatch::run;
 pub use program::Cli;

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::plan::NAME_MAX;
+use windlass_core::problem::Source;
 
 use super::error::CliError;
 use crate::local::StoreAddress;
@@ -48,6 +49,12 @@ impl Project {
             Some(file) => Ok(Self::given(folder, file)),
             None => Self::upwards(folder),
         }
+    }
+
+    /// That of a pipeline which is compiled in: it has no file.
+    pub(crate) fn compiled(folder: &Path, source: &Source) -> Self {
+        let shown = source.name().to_owned();
+        Self { file: PathBuf::from(&shown), shown, root: root(folder) }
     }
 
     /// What the pipeline is called if it does not say so: like its file, or like its folder if that is what every file is

@@ -172,13 +172,17 @@ impl Context {
         let cell = self.call.cell();
         let value = match cell.as_slice() {
             [] => return Err(Error::msg("it has no target: the step has no matrix")),
-            [(axis, value)] if axis == "target" => Value::String(value.clone()),
-            several => {
-                let fields = several.iter();
-                let fields = fields.map(|(axis, value)| (axis.clone(), Value::from(value.clone())));
-                Value::Object(fields.collect::<Map<String, Value>>())
+            [(_, value)] => {
+                let whole = Value::String(value.clone());
+                match from_text(&whole) {
+                    Ok(target) => return Ok(target),
+                    Err(_) if cell[0].0 != "target" => fields(&cell),
+                    Err(_) => whole,
+                }
             }
+            several => fields(several),
         };
+
         from_text(&value).map_err(|error| Error::msg(format!("the target {value}: {error}")))
     }
 
@@ -198,6 +202,12 @@ impl Context {
         let read = from_text(&value);
         read.map(Some).map_err(|error| Error::msg(format!("the value `{name}`: {error}")))
     }
+}
+
+/// A cell as a struct with a field for each axis.
+fn fields(cell: &[(String, String)]) -> Value {
+    let fields = cell.iter().map(|(axis, value)| (axis.clone(), Value::from(value.clone())));
+    Value::Object(fields.collect::<Map<String, Value>>())
 }
 
 /// An attempt that was taken from an earlier run has a result like any other.

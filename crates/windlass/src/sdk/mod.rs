@@ -35,6 +35,9 @@ mod callee;
 mod command;
 mod context;
 mod error;
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/rust.md")]
+mod guide {}
 mod options;
 mod param;
 mod parameter;

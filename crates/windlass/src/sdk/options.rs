@@ -26,6 +26,8 @@ pub struct Options {
     /// As a file has them, in the order in which they were said.
     pub(super) keys: Map<String, Value>,
     pub(super) needs: Vec<String>,
+    /// The axes of its matrix: their order is that of the names of its cells.
+    pub(super) axes: Vec<(String, Vec<String>)>,
     pub(super) retries: Option<fn(&Error) -> bool>,
 }
 
@@ -137,8 +139,8 @@ impl Options {
         name: impl Into<String>,
         values: impl IntoIterator<Item = T>,
     ) -> Self {
-        let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
-        self.map("matrix").insert(name.into(), json!(values));
+        let values = values.into_iter().map(|value| value.to_string()).collect();
+        self.axes.push((name.into(), values));
         self
     }
 

@@ -157,6 +157,30 @@ impl Pipeline {
         Runner::new(self)
     }
 
+    /// The whole command line of windlass for it: `run`, `plan`, `graph`, `serve`, `worker --join URL` and all others, which
+    /// mean this pipeline where they are given no file. A `windlass.yml` that is named can call its steps.
+    ///
+    /// It has to come first in `main`: the process may have been started to guard the commands of another.
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    ///
+    /// use windlass::{Pipeline, Result, step};
+    ///
+    /// #[step]
+    /// async fn hello() -> Result<()> {
+    ///     Ok(())
+    /// }
+    ///
+    /// fn main() -> ExitCode {
+    ///     Pipeline::new("greetings").add(hello).main()
+    /// }
+    /// ```
+    #[cfg(all(feature = "http", feature = "sqlite"))]
+    pub fn main(self) -> std::process::ExitCode {
+        crate::Cli::new().pipeline(&self).main()
+    }
+
     /// As a source of text, whose lines messages show.
     pub(crate) fn source(&self) -> Source {
         Source::new(format!("the pipeline {}", self.name), self.to_text())

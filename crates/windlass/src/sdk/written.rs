@@ -26,8 +26,17 @@ pub(super) fn written(pipeline: &Pipeline) -> String {
         for (key, value) in keys(pipeline, step) {
             line(&mut text, 4, &key, &value);
         }
+        if !step.options.axes.is_empty() {
+            let _ = writeln!(text, "    matrix: {}", matrix(&step.options.axes));
+        }
     }
     text
+}
+
+/// Axes in their order, which a map of JSON would not keep.
+fn matrix(axes: &[(String, Vec<String>)]) -> String {
+    let written = axes.iter().map(|(axis, values)| format!("{}: {}", name(axis), json!(values)));
+    format!("{{ {} }}", written.collect::<Vec<_>>().join(", "))
 }
 
 fn section(text: &mut String, name: &str, entries: &Map<String, Value>) {

@@ -50,7 +50,7 @@ pub(crate) fn show(
     json: bool,
 ) -> Result<u8, CliError> {
     let expanded = loaded.plan(params)?;
-    let outlook = Outlook::new(&expanded, &labels::detect());
+    let outlook = Outlook::new(&expanded, &context.compiled.labels(&labels::detect()));
     tell_unavailable(loaded, context);
     let text =
         if json { plan_json(&outlook).to_string() } else { plan_text(&outlook, &context.out) };

@@ -52,7 +52,10 @@ pub(crate) struct Args {
 
 /// Sends the pipeline, and watches what becomes of it if that is wanted.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let loaded = Loaded::read(context, args.part.target().file.as_deref(), Severity::Error)?;
+    // Whoever runs it has what it calls, or waits for somebody who has.
+    let calls = context.compiled.calls_elsewhere();
+    let file = args.part.target().file;
+    let loaded = Loaded::read_calling(context, file.as_deref(), (Severity::Error, &calls))?;
     let text = loaded.source.text().to_owned();
     let loaded = loaded.select(&args.part.selection())?;
     let expanded = loaded.plan(&args.part.param)?;

@@ -118,7 +118,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     serving::work(&Work {
         join: join(args, context)?,
         slots: args.slots.unwrap_or_else(cores),
-        labels: with_labels(&args.label),
+        labels: context.compiled.labels(&with_labels(&args.label)),
+        compiled: context.compiled.clone(),
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),
         log: args.log.logger(),

@@ -13,6 +13,7 @@ use super::interrupts::Interrupts;
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
 use crate::chance::new_run;
+use crate::cli::compiled::Workplace;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, Ink};
@@ -118,7 +119,9 @@ async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
         worker: name.clone(),
         environment: environment::all(),
     };
-    let executor = Arc::new(Builtin::new(place, guard, logs).with_traces(order.traces()));
+    let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
+    let builtin = Arc::new(builtin.with_traces(order.traces()));
+    let executor = order.compiled.in_front(Workplace { place, guard, logs }, builtin)?;
     Ok(Crew { name, slots: order.slots, labels: order.labels.clone(), executor })
 }
 

@@ -8,9 +8,9 @@ use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 use windlass_core::trace::TraceParent;
 
-use crate::cli::environment;
 use crate::cli::output::{Hints, Look, OutputMode};
 use crate::cli::project::SCRATCH;
+use crate::cli::{Compiled, environment};
 use crate::controller::traces::Collector;
 use crate::worker::executors::Traces;
 
@@ -27,6 +27,8 @@ pub(crate) struct Order {
     pub(crate) slots: u32,
     /// What this machine advertises.
     pub(crate) labels: Labels,
+    /// What this program has beside windlass itself.
+    pub(crate) compiled: Compiled,
     /// The steps that were named.
     pub(crate) named: Vec<String>,
     /// Commands about this run that a reader can paste.

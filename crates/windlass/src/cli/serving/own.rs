@@ -13,12 +13,14 @@ use super::post::{guard, place};
 use super::serve::Serve;
 use super::token::read;
 use super::work::AHEAD;
+use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
 use crate::controller::{Handle, Intake};
 use crate::link::http::{Client, Credentials, dialler};
 use crate::link::output::{ShippedLogs, Ships};
 use crate::local::{NodeLink, system_now};
+use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Traces};
 use crate::worker::guard::Guard;
@@ -65,8 +67,11 @@ impl Post {
         let (logs, shipping) =
             ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
                 .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
-        let executor =
-            Builtin::new(place, guard.clone(), Arc::new(logs)).with_traces(Traces::Own(None));
+        let logs: Arc<dyn LogStore> = Arc::new(logs);
+        let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
+        let builtin = Arc::new(builtin.with_traces(Traces::Own(None)));
+        let at = Workplace { place, guard: guard.clone(), logs };
+        let executor = order.compiled.in_front(at, builtin)?;
         let worker = Worker {
             register: Register {
                 worker: membership.worker_id(),
@@ -83,7 +88,7 @@ impl Post {
             leader_grace: None,
             link,
             memory: Some(membership),
-            executor: Arc::new(executor),
+            executor,
         };
         let (drain, drains) = ShutdownSender::new();
         let log = order.log;

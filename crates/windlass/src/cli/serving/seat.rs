@@ -7,6 +7,7 @@ use super::mail::{MailPlace, MailRoom};
 use super::own::{OWN_STATE, OwnWorker, Post};
 use super::post::{guard, place};
 use super::serve::Serve;
+use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
 use crate::controller::StandBy;
 use crate::controller::api::{About, Api, Company};
@@ -112,8 +113,10 @@ async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew
     state.kill_strays().await?;
     let name = order.name.clone();
     let place = place(state, &order.root, &name);
-    let executor = Builtin::new(place, guard(state).await?, logs).with_traces(Traces::Own(None));
-    let executor = Arc::new(executor);
+    let guard = guard(state).await?;
+    let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
+    let builtin = Arc::new(builtin.with_traces(Traces::Own(None)));
+    let executor = order.compiled.in_front(Workplace { place, guard, logs }, builtin)?;
     Ok(Crew { name, slots: order.slots, labels: order.own_labels(), executor })
 }
 

@@ -17,6 +17,7 @@ use super::ends::Ends;
 use super::mail::MailPlace;
 use super::seat::{Hands, Seat};
 use super::token::{self, Rereading};
+use crate::cli::compiled::Compiled;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
@@ -73,6 +74,8 @@ pub(crate) struct Serve {
     pub(crate) collector: Option<Collector>,
     /// Where workers may leave letters.
     pub(crate) mail: Vec<MailPlace>,
+    /// What this program has beside windlass itself.
+    pub(crate) compiled: Compiled,
     /// What says what goes on.
     pub(crate) log: Logger,
 }

@@ -13,10 +13,12 @@ use super::ends::Ends as Signals;
 use super::post::{guard, place};
 use super::serve::no_signals;
 use super::told::{ToldLink, ToldSteps};
+use crate::cli::compiled::{Compiled, Workplace};
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
 use crate::link::output::{ShippedLogs, Shipping};
 use crate::local::system_now;
+use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Traces};
 use crate::worker::guard::Guard;
@@ -46,6 +48,8 @@ pub(crate) struct Work {
     pub(crate) root: PathBuf,
     /// How long it goes on without a controller; for ever without.
     pub(crate) leader_grace: Option<Duration>,
+    /// What this program has beside windlass itself.
+    pub(crate) compiled: Compiled,
     /// What says what goes on.
     pub(crate) log: Logger,
 }
@@ -103,12 +107,14 @@ impl Joined {
         let guard = guard(&state).await?;
         let place = place(&state, &order.root, name);
         let register = register(order, &membership)?;
-        let executor =
-            Builtin::new(place, guard.clone(), Arc::new(logs)).with_traces(Traces::Own(None));
+        let logs: Arc<dyn LogStore> = Arc::new(logs);
+        let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
         let will = order.join.will(membership.secret(), register.incarnation);
-        let executor = executor.with_will(will);
+        let builtin = builtin.with_traces(Traces::Own(None)).with_will(will);
+        let at = Workplace { place, guard: guard.clone(), logs };
+        let executor = order.compiled.in_front(at, Arc::new(builtin))?;
         let worker = Worker {
-            executor: Arc::new(ToldSteps::new(Arc::new(executor), name, order.log)),
+            executor: Arc::new(ToldSteps::new(executor, name, order.log)),
             register,
             capacity: order.slots + AHEAD,
             leases_expire: true,

@@ -54,7 +54,7 @@ struct On {
     level: u8,
 }
 
-#[step(matrix(db = ["sqlite", "postgres"], level = [1, 2]))]
+#[step(matrix(level = [1, 2], db = ["sqlite", "postgres"]))]
 async fn test(on: Target<On>, build: Out<Build>) -> Result<String> {
     assert_eq!(*build, image());
     Ok(format!("{:?} {}", on.db, on.level))
@@ -93,8 +93,8 @@ async fn results_are_handed_from_step_to_step_with_their_types() {
     assert_eq!(report.get(build).unwrap(), image());
     let cells = report.cells(test);
     let targets: Vec<&str> = cells.iter().map(Cell::target).collect();
-    assert_eq!(targets, ["sqlite,1", "sqlite,2", "postgres,1", "postgres,2"]);
-    let tested = ["Sqlite 1", "Sqlite 2", "Postgres 1", "Postgres 2"].map(str::to_owned);
+    assert_eq!(targets, ["1,sqlite", "1,postgres", "2,sqlite", "2,postgres"]);
+    let tested = ["Sqlite 1", "Postgres 1", "Sqlite 2", "Postgres 2"].map(str::to_owned);
     assert_eq!(report.get(sum).unwrap(), (3, tested.to_vec()));
     assert_eq!(report.get(tell).unwrap(), "skipped true");
     assert_eq!(report.log("build").await, "building as build on here\n");

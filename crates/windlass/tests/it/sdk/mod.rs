@@ -1,4 +1,7 @@
 //! Steps in Rust: typed needs, what a step is given, and how it ends.
 
+mod arrange;
 mod endings;
 mod graph;
+mod processes;
+mod programs;

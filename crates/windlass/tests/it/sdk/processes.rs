@@ -1,0 +1,67 @@
+//! One program in three processes: controller and two workers, over HTTP.
+
+use serde_json::Value;
+
+use super::arrange::{run, start};
+use crate::cluster::arrange::{Cluster, step, worker_of};
+use crate::run::arrange::{Place, Running, until};
+
+/// Two workers of the release, each with what the other has not.
+fn workers(cluster: &Cluster, place: &Place) -> [Running; 2] {
+    let worker = |name: &str, label: &str| {
+        let join = format!("http://127.0.0.1:{}", cluster.port);
+        let line = format!("worker --join {join} --name {name} --label {label} --slots 2");
+        let worker = start(place, "release", &line);
+        until("it has joined", || cluster.status_of(name) == "online");
+        worker
+    };
+    [worker("one", "compiler"), worker("two", "lab")]
+}
+
+/// Submits the release and waits for its end.
+fn released(cluster: &Cluster, place: &Place, more: &str) -> Value {
+    let to = format!("--to http://127.0.0.1:{}", cluster.port);
+    let ended = run(place, "release", &format!("submit {to} --json {more}"));
+    let submitted = ended.out.lines().next().unwrap_or_default();
+    let submitted: Value = serde_json::from_str(submitted).unwrap_or_else(|_| panic!("{ended:?}"));
+    cluster.ended(submitted["id"].as_str().unwrap_or_else(|| panic!("{ended:?}")))
+}
+
+#[test]
+fn what_one_worker_makes_is_equal_on_another() {
+    // The controller is plain windlass: it need not have the steps.
+    let cluster = Cluster::start("--no-exec");
+    let place = Place::with("");
+    let _workers = workers(&cluster, &place);
+    let run = released(&cluster, &place, "-p version=2.0.0");
+    assert_eq!(run["status"], "succeeded", "{run}");
+    assert_eq!((worker_of(&run, "build"), worker_of(&run, "test")), ("one", "two"));
+    assert_eq!(step(&run, "publish")["outputs"]["value"], "https://releases.example/2.0.0");
+}
+
+#[test]
+fn an_error_reads_the_same_wherever_it_was_made() {
+    let cluster = Cluster::start("--no-exec");
+    let place = Place::with("");
+    let _workers = workers(&cluster, &place);
+    let run = released(&cluster, &place, "-p broken=true");
+    assert_eq!(run["status"], "failed", "{run}");
+    let error = &step(&run, "test")["outputs"]["error"];
+    assert_eq!(error["type"], "release::TestsFailed", "{run}");
+    assert_eq!(error["message"], "1 of 4 tests failed");
+    assert_eq!(error["causes"], serde_json::json!(["the lamp is out"]));
+}
+
+#[test]
+fn a_worker_of_another_build_is_not_handed_the_step() {
+    let cluster = Cluster::start("--no-exec");
+    let place = Place::with("");
+    let [one, _two] = workers(&cluster, &place);
+    let text =
+        "steps: { build: { call: build@0123456789ab, requires: compiler, wait_for_worker: 1s } }";
+    let run = cluster.ended(&cluster.submit(text));
+    assert_eq!(run["status"], "failed", "{run}");
+    let why = step(&run, "build")["reason"].to_string();
+    assert!(why.contains("call=build@0123456789ab"), "{why}");
+    drop(one);
+}

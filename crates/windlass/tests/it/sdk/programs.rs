@@ -1,0 +1,104 @@
+//! Programs with steps of their own: the whole command line, on one machine.
+
+use serde_json::Value;
+
+use super::arrange::{file, run};
+use crate::run::arrange::Place;
+
+/// A folder without a pipeline.
+fn empty() -> Place {
+    let place = Place::with("");
+    std::fs::remove_file(place.path().join("windlass.yml")).expect("it was just written");
+    place
+}
+
+fn shown(place: &Place, example: &str) -> Value {
+    let shown = run(place, example, "show latest --json");
+    serde_json::from_str(&shown.out).unwrap_or_else(|_| panic!("{shown:?}"))
+}
+
+fn outputs<'a>(run: &'a Value, step: &str) -> &'a Value {
+    let mut steps = run["steps"].as_array().expect("it lists steps").iter();
+    &steps.find(|it| it["name"] == step).expect("it has that step")["outputs"]
+}
+
+#[test]
+fn hello_is_run_planned_and_drawn() {
+    let place = empty();
+    let ended = run(&place, "hello", "run");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("hello, world") || ended.err.contains("hello, world"), "{ended:?}");
+    let plan = run(&place, "hello", "plan");
+    assert_eq!(plan.code, Some(0), "{plan:?}");
+    assert!(plan.out.contains("Finds out whom to greet"), "{plan:?}");
+    assert!(!plan.out.contains("skipped"), "{plan:?}");
+    let graph = run(&place, "hello", "graph");
+    assert!(graph.out.contains("greet"), "{graph:?}");
+    let log = run(&place, "hello", "logs latest greet");
+    assert_eq!(log.out, "hello, world\n");
+    let rerun = run(&place, "hello", "rerun latest");
+    assert_eq!(rerun.code, Some(0), "{rerun:?}");
+    assert_eq!(shown(&place, "hello")["status"], "succeeded");
+}
+
+#[test]
+fn a_fan_out_counts_what_was_dealt() {
+    let place = empty();
+    let ended = run(&place, "fan_out", "run -p text=a_b");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ended = run(&place, "fan_out", "run");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let counts = serde_json::json!({ "be": 2, "not": 1, "or": 1, "to": 2 });
+    assert_eq!(*outputs(&shown(&place, "fan_out"), "gather"), counts);
+}
+
+#[test]
+fn a_matrix_runs_where_it_can_and_says_the_rest() {
+    let place = empty();
+    let ended = run(&place, "matrix", "run");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let log = run(&place, "matrix", "logs latest tell").out;
+    let told = "linux,sqlite succeeded\nlinux,postgres succeeded\n\
+        windows,sqlite skipped\nwindows,postgres skipped\n";
+    assert_eq!(log, told);
+    let log = run(&place, "matrix", "logs latest test[linux,postgres]").out;
+    assert_eq!(log, "thorough suite on linux\n");
+}
+
+#[test]
+fn a_file_calls_steps_of_the_program_with_values() {
+    let place = empty();
+    let ended = run(&place, "python", &format!("run {}", file("python.yml")));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let shown = shown(&place, "python");
+    assert_eq!(outputs(&shown, "sum")["value"], "30");
+    let log = run(&place, "python", "logs latest tell").out;
+    assert_eq!(log, "the sum is 30\n");
+}
+
+#[test]
+fn a_file_that_calls_amiss_is_told_before_anything_runs() {
+    let place = Place::with("steps: { a: { call: pyhton }, b: { call: python } }");
+    let ended = run(&place, "python", "run windlass.yml");
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.err.contains("did you mean `python`?"), "{ended:?}");
+    assert!(ended.err.contains("`python` takes a value `code`"), "{ended:?}");
+    // The program without these steps cannot run them, and says so.
+    let plain = place.run("run windlass.yml");
+    assert_eq!(plain.code, Some(3), "{plain:?}");
+    assert!(plain.err.contains("there is no built-in step `python`"), "{plain:?}");
+}
+
+#[test]
+fn a_failure_is_shown_with_its_causes() {
+    let place = empty();
+    let line = "run -p broken=true --label compiler --label lab";
+    let ended = run(&place, "release", line);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("1 of 4 tests failed"), "{ended:?}");
+    let log = run(&place, "release", "logs latest test").out;
+    let told = "testing 1.2.3\nwindlass: 1 of 4 tests failed\n  because: the lamp is out\n";
+    assert_eq!(log, told);
+    let log = run(&place, "release", "logs latest tell").out;
+    assert_eq!(log, "not released: blocked\n");
+}
