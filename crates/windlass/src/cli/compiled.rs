@@ -11,7 +11,6 @@ use super::error::CliError;
 use crate::logs::LogStore;
 use crate::worker::Executor;
 use crate::worker::executors::{CallExecutor, Callees, Guards, Place};
-use crate::worker::guard::Guard;
 
 /// What is compiled into this program.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +29,7 @@ pub(crate) struct Workplace {
     /// Where steps run.
     pub(crate) place: Place,
     /// What starts their commands.
-    pub(crate) guard: Guard,
+    pub(crate) guards: Guards,
     /// Where what they say goes.
     pub(crate) logs: Arc<dyn LogStore>,
 }
@@ -61,8 +60,8 @@ impl Compiled {
             return Ok(behind);
         }
         let callees = self.callees.clone().polled_in(steps()?);
-        let Workplace { place, guard, logs } = at;
-        let executor = CallExecutor::new(callees, place, Guards::Ready(guard), logs);
+        let Workplace { place, guards, logs } = at;
+        let executor = CallExecutor::new(callees, place, guards, logs);
         Ok(Arc::new(executor.before(behind)))
     }
 }

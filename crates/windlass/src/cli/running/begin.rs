@@ -26,7 +26,7 @@ use crate::local::{
 };
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Place, clear};
+use crate::worker::executors::{Builtin, Guards, Place, clear};
 use crate::worker::guard::{Guard, kill_strays};
 
 /// Does what was asked for, and returns the exit code.
@@ -121,7 +121,9 @@ async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
     };
     let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
     let builtin = Arc::new(builtin.with_traces(order.traces()));
-    let executor = order.compiled.in_front(Workplace { place, guard, logs }, builtin)?;
+    let executor = order
+        .compiled
+        .in_front(Workplace { place, guards: Guards::Ready(guard), logs }, builtin)?;
     Ok(Crew { name, slots: order.slots, labels: order.labels.clone(), executor })
 }
 

@@ -22,7 +22,7 @@ use crate::link::output::{ShippedLogs, Ships};
 use crate::local::{NodeLink, system_now};
 use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Traces};
+use crate::worker::executors::{Builtin, Guards, Traces};
 use crate::worker::guard::Guard;
 use crate::worker::{Clock, Membership, State, Worker};
 
@@ -70,7 +70,7 @@ impl Post {
         let logs: Arc<dyn LogStore> = Arc::new(logs);
         let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
         let builtin = Arc::new(builtin.with_traces(Traces::Own(None)));
-        let at = Workplace { place, guard: guard.clone(), logs };
+        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs };
         let executor = order.compiled.in_front(at, builtin)?;
         let worker = Worker {
             register: Register {

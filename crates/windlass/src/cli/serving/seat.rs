@@ -14,7 +14,7 @@ use crate::controller::api::{About, Api, Company};
 use crate::local::{Crew, Office, Station, Stores, cluster_id};
 use crate::logs::Announced;
 use crate::worker::State;
-use crate::worker::executors::{Builtin, Traces};
+use crate::worker::executors::{Builtin, Guards, Traces};
 
 /// A controller's stores, and the node that leads them or stands by to.
 #[derive(Debug)]
@@ -116,7 +116,8 @@ async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew
     let guard = guard(state).await?;
     let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
     let builtin = Arc::new(builtin.with_traces(Traces::Own(None)));
-    let executor = order.compiled.in_front(Workplace { place, guard, logs }, builtin)?;
+    let at = Workplace { place, guards: Guards::Ready(guard), logs };
+    let executor = order.compiled.in_front(at, builtin)?;
     Ok(Crew { name, slots: order.slots, labels: order.own_labels(), executor })
 }
 

@@ -20,7 +20,7 @@ use crate::link::output::{ShippedLogs, Shipping};
 use crate::local::system_now;
 use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Traces};
+use crate::worker::executors::{Builtin, Guards, Traces};
 use crate::worker::guard::Guard;
 use crate::worker::{Clock, Ends, Membership, State, Worker, WorkerError};
 
@@ -111,7 +111,7 @@ impl Joined {
         let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
         let will = order.join.will(membership.secret(), register.incarnation);
         let builtin = builtin.with_traces(Traces::Own(None)).with_will(will);
-        let at = Workplace { place, guard: guard.clone(), logs };
+        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs };
         let executor = order.compiled.in_front(at, Arc::new(builtin))?;
         let worker = Worker {
             executor: Arc::new(ToldSteps::new(executor, name, order.log)),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::Span;
@@ -62,6 +62,8 @@ pub struct Guard {
 pub(super) enum Command {
     Spawn(Order, OwnedFd, watch::Sender<State>),
     Tell(Request),
+    /// The same, with a word when the guard will read it.
+    Hold(Request, oneshot::Sender<()>),
 }
 
 impl Guard {
@@ -97,6 +99,16 @@ impl Guard {
         let sent = self.orders.send(Command::Spawn(order, spawn.output, sender)).await;
         sent.map_err(|_| GuardLost)?;
         Ok(Guarded { fence, orders: self.orders.clone(), state })
+    }
+
+    /// Says that a step begins inside this process. When this returns the guard will know of it, also if this process dies
+    /// in the next moment; it holds the step until that is released.
+    pub async fn hold(&self, fence: Fence, at: Option<Deadline>) -> Result<HeldStep, GuardLost> {
+        let (written, is_written) = oneshot::channel();
+        let sent = self.orders.send(Command::Hold(Request::Hold { fence, at }, written)).await;
+        sent.map_err(|_| GuardLost)?;
+        is_written.await.map_err(|_| GuardLost)?;
+        Ok(HeldStep { fence, orders: self.orders.clone() })
     }
 
     /// Says what to tell, and whom, if this process dies: before the first step of a life, and again when it changes.
@@ -137,6 +149,28 @@ impl Guard {
         // An error means that it has ended.
         drop(self.orders.send(Command::Tell(Request::Bye)).await);
         self.over().await;
+    }
+}
+
+/// A step that runs inside this process, and that the guard knows of.
+#[derive(Debug)]
+pub struct HeldStep {
+    fence: Fence,
+    orders: mpsc::Sender<Command>,
+}
+
+impl HeldStep {
+    /// Sets when nothing of the step may be alive any more, see [`Guarded::set_deadline`]. If it is then, this process is
+    /// killed.
+    pub async fn set_deadline(&self, at: Option<Deadline>) {
+        let request = Request::Deadline { fence: self.fence, at };
+        // An error means that the guard is dead, and this process is at its end too.
+        drop(self.orders.send(Command::Tell(request)).await);
+    }
+
+    /// Says that the step is over.
+    pub async fn release(self) {
+        drop(self.orders.send(Command::Tell(Request::Release { fence: self.fence })).await);
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use windlass_core::id::Fence;
 
 use super::frame::{Inbox, Outbox, Read};
@@ -43,6 +43,8 @@ pub(super) struct Link {
     outbox: Outbox,
     orders: mpsc::Receiver<Command>,
     steps: HashMap<Fence, watch::Sender<State>>,
+    /// Who waits until what was taken is written.
+    unwritten: Vec<oneshot::Sender<()>>,
     over: watch::Sender<bool>,
     mark: Mark,
 }
@@ -63,6 +65,7 @@ impl Link {
             outbox: Outbox::default(),
             orders,
             steps: HashMap::new(),
+            unwritten: Vec::new(),
             over,
             mark: Mark::of_other(String::new()),
         };
@@ -159,6 +162,10 @@ impl Link {
 
     fn take(&mut self, command: Command) {
         match command {
+            Command::Hold(request, written) => {
+                drop(self.outbox.push(&request, None));
+                self.unwritten.push(written);
+            }
             // No order is too large but that to spawn something.
             Command::Tell(request) => drop(self.outbox.push(&request, None)),
             Command::Spawn(order, output, step) => {
@@ -181,6 +188,12 @@ impl Link {
             let (socket, outbox) = (&self.socket, &mut self.outbox);
             let flush = || outbox.flush(socket.as_fd());
             drop(socket.try_io(Interest::WRITABLE, flush));
+        }
+        if self.outbox.is_empty() {
+            // Who does not wait any more has ended.
+            for written in self.unwritten.drain(..) {
+                let _ = written.send(());
+            }
         }
     }
 

@@ -17,6 +17,10 @@ use crate::link::Will;
 pub(super) enum Request {
     /// Start a step. Its output's descriptor comes with it.
     Spawn(Order),
+    /// A step has begun inside the worker itself, which has to be dead by then, if it has to.
+    Hold { fence: Fence, at: Option<Deadline> },
+    /// A step inside the worker is over.
+    Release { fence: Fence },
     /// Stop it, politely and then by force after the grace, or by force at once.
     Stop { fence: Fence, how: StopHow, grace: Span },
     /// When it is to end if nothing else is said.

@@ -15,6 +15,8 @@
 //!   the guard ends when nothing is left.
 //! - If the worker left a will and did not say goodbye, the guard then tells the leader, so that what the worker held can
 //!   pass on at once: nothing of it is left. It names what was started and not judged.
+//! - A step that runs inside the worker, as a function of its program, cannot be ended without the worker. The guard is told of
+//!   it before it begins, names it if the worker dies, and kills the worker if it is not over by its deadline.
 //! - A deadline holds while the worker is dead, stopped or too busy to act, and counts suspension.
 //! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. What they mean is
 //!   for the worker to decide, and so is a signal that was sent to the guard itself. Steps have no controlling terminal.
@@ -36,6 +38,8 @@ mod frame;
 #[cfg(unix)]
 mod handle;
 #[cfg(unix)]
+mod held;
+#[cfg(unix)]
 mod link;
 #[cfg(unix)]
 mod message;
@@ -53,7 +57,7 @@ mod unsupported;
 #[cfg(unix)]
 pub use entry::{main_if_asked, main_if_asked_with};
 #[cfg(unix)]
-pub use handle::{Guard, GuardLost, Guarded, Spawn};
+pub use handle::{Guard, GuardLost, Guarded, HeldStep, Spawn};
 #[cfg(unix)]
 pub use message::{Exit, NotSpawned, NotSpawnedCause};
 #[cfg(unix)]

@@ -15,6 +15,7 @@ use windlass_core::time::{Span, Time};
 use super::adopted::Adopted;
 use super::charge::{Charge, Told};
 use super::frame::{Inbox, Outbox, Read};
+use super::held::Held;
 use super::message::{Event, Order, Request};
 use super::program::{self, Common, Mark};
 use super::testament::Testament;
@@ -55,6 +56,8 @@ pub(super) struct Process {
     /// When the outbox has to be written.
     write_at: Option<Time>,
     charges: Vec<Charge>,
+    /// What runs in the worker itself.
+    held: Held,
     /// Those that are gone and not reaped.
     gone: Vec<Charge>,
     adopted: Adopted,
@@ -83,6 +86,7 @@ impl Process {
             outbox: Outbox::default(),
             write_at: None,
             charges: Vec::new(),
+            held: Held::of_parent(),
             gone: Vec::new(),
             adopted: Adopted::default(),
             children: Children::open(),
@@ -102,9 +106,26 @@ impl Process {
         let served = self.serve();
         self.end()?;
         if served? == Life::Orphaned {
+            self.read_the_rest();
             self.testament.execute(links);
         }
         Ok(())
+    }
+
+    /// Takes in what the worker said last. Nothing more is spawned; what it had begun itself is to be named.
+    fn read_the_rest(&mut self) {
+        while let Ok(Some(request)) = self.inbox.next() {
+            match request {
+                Request::Hold { fence, .. } => self.testament.started(fence),
+                Request::Settled(fences) => self.testament.settled(&fences),
+                Request::Spawn(_)
+                | Request::Release { .. }
+                | Request::Stop { .. }
+                | Request::Deadline { .. }
+                | Request::Will(_)
+                | Request::Bye => {}
+            }
+        }
     }
 
     fn serve(&mut self) -> io::Result<Life> {
@@ -123,6 +144,7 @@ impl Process {
                 return Ok(life);
             }
             self.charges.iter_mut().for_each(|charge| charge.enforce(now));
+            self.held.enforce(now);
             if self.charges.iter().any(|charge| charge.told > Told::Nothing) {
                 self.look(now)?;
             }
@@ -133,7 +155,7 @@ impl Process {
 
     /// Waits for something to do.
     fn wait(&mut self) -> io::Result<Woken> {
-        self.alarm.set(self.charges.iter().filter_map(Charge::due).min())?;
+        self.alarm.set(self.charges.iter().filter_map(Charge::due).chain(self.held.due()).min())?;
         let behind = self.outbox.len() >= NEWS_MAX || self.inbox.has_message();
         let unread = if behind { PollFlags::HUP } else { PollFlags::IN };
         let unwritten = self.write_at.is_none() && !self.outbox.is_empty();
@@ -246,10 +268,16 @@ impl Process {
                     self.spawn(order, now)?;
                     break;
                 }
+                Request::Hold { fence, at } => {
+                    self.testament.started(fence);
+                    self.held.hold(fence, at);
+                }
+                Request::Release { fence } => self.held.release(fence),
                 Request::Stop { fence, how, grace } => {
                     self.with(fence, |charge| charge.stop(how, grace, now));
                 }
                 Request::Deadline { fence, at } => {
+                    self.held.set_deadline(fence, at);
                     self.with(fence, |charge| charge.set_deadline(at));
                 }
                 Request::Will(will) => self.testament.leave(will),

@@ -5,3 +5,4 @@ mod endings;
 mod graph;
 mod processes;
 mod programs;
+mod stubborn;

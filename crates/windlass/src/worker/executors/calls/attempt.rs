@@ -15,10 +15,12 @@ use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{Stop, StopHow};
 
 use super::call::{Call, Callee, Calling, Retry, Returned};
+use super::executor::deadline;
 use super::panics;
 use crate::logs::LogStore;
 use crate::worker::executor::Orders;
 use crate::worker::executors::record::{Record, log_id};
+use crate::worker::guard::HeldStep;
 
 /// The exit code of a failure that its step wants to be tried again: that of a "temporary failure" among the codes that
 /// mailers agreed on.
@@ -47,12 +49,17 @@ impl CallAttempt {
         let call = Arc::clone(&self.call);
         let record = Record::new(Arc::clone(&self.logs), log_id(&call.grant), call.masks.clone());
         let mut lines = Lines { call: Arc::clone(&call), record };
+        let begins_with = *self.orders.borrow();
+        let held = call.guards.hold(&call.grant, &begins_with).await;
         let mut polled = self.begin();
-        let (returned, told) = self.follow(&mut polled, &mut lines).await;
+        let (returned, told) = self.follow(&mut polled, &mut lines, held.as_ref()).await;
         // Dropped, or waited for where it does not yield.
         polled.end().await;
         call.running.end().await;
         call.threads.empty().await;
+        if let Some(held) = held {
+            held.release().await;
+        }
         lines.write().await;
         let outcome = outcome(&call, returned, told, &mut lines.record).await;
         lines.record.finish().await;
@@ -73,24 +80,37 @@ impl CallAttempt {
     }
 
     /// Passes on what it says and what it is told, until it has returned or has had its grace.
-    async fn follow(&mut self, polled: &mut Polled, lines: &mut Lines) -> (Option<Returned>, Told) {
+    async fn follow(
+        &mut self,
+        polled: &mut Polled,
+        lines: &mut Lines,
+        held: Option<&HeldStep>,
+    ) -> (Option<Returned>, Told) {
         let call = Arc::clone(&self.call);
         let grace = Duration::from_millis(call.grant.kill_grace.as_millis());
         let limit = call.grant.timeout.map(|limit| Duration::from_millis(limit.as_millis()));
         let ends_at = limit.map(|limit| Instant::now() + limit);
-        let (mut told, mut dropped_at, mut passed_on) = (Told::Nothing, None, None);
+        let (mut told, mut dropped_at) = (Told::Nothing, None);
+        let mut passed_on = Orders { stop: None, deadline: self.orders.borrow().deadline };
         loop {
             tokio::select! {
                 biased;
                 returned = polled.returned() => return (Some(returned), told),
-                stop = next_stop(&mut self.orders, &mut passed_on) => {
-                    told = Told::Stop;
-                    if stop.how == StopHow::Kill {
-                        return (None, told);
+                stop = next_order(&mut self.orders, &mut passed_on) => match stop {
+                    Some(stop) => {
+                        told = Told::Stop;
+                        if stop.how == StopHow::Kill {
+                            return (None, told);
+                        }
+                        dropped_at.get_or_insert(Instant::now() + grace);
+                        call.tell_to_end().await;
                     }
-                    dropped_at.get_or_insert(Instant::now() + grace);
-                    call.tell_to_end().await;
-                }
+                    None => {
+                        if let Some(held) = held {
+                            held.set_deadline(deadline(&call.grant, &passed_on)).await;
+                        }
+                    }
+                },
                 () = at(ends_at), if told == Told::Nothing => {
                     told = Told::Timeout;
                     dropped_at = Some(Instant::now() + grace);
@@ -205,13 +225,17 @@ impl Polled {
     }
 }
 
-/// The next order to stop that is harder than the last, if one ever comes.
-async fn next_stop(orders: &mut watch::Receiver<Orders>, passed_on: &mut Option<Stop>) -> Stop {
+/// The next order that was not passed on, if one ever comes: to stop, or nothing but another deadline.
+async fn next_order(orders: &mut watch::Receiver<Orders>, passed_on: &mut Orders) -> Option<Stop> {
     loop {
-        let wanted = orders.borrow_and_update().stop;
-        if let Some(stop) = wanted.filter(|stop| *passed_on != Some(*stop)) {
-            *passed_on = Some(stop);
-            return stop;
+        let wanted = *orders.borrow_and_update();
+        if let Some(stop) = wanted.stop.filter(|stop| passed_on.stop != Some(*stop)) {
+            passed_on.stop = Some(stop);
+            return Some(stop);
+        }
+        if wanted.deadline != passed_on.deadline {
+            passed_on.deadline = wanted.deadline;
+            return None;
         }
         if orders.changed().await.is_err() {
             pending::<()>().await;

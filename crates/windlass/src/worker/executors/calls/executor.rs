@@ -8,7 +8,7 @@ use windlass_core::expand::{Action, Work};
 use windlass_core::failure::{Failure, FailureKind};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
-use windlass_core::session::{Grant, Verdict};
+use windlass_core::session::{Deadline, Grant, Verdict};
 
 use super::attempt::CallAttempt;
 use super::call::{Call, Callee, Callees, Threads};
@@ -21,7 +21,7 @@ use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared};
 use crate::worker::executors::Place;
 use crate::worker::executors::prepare::secrets;
 use crate::worker::executors::record::{Record, log_id};
-use crate::worker::guard::Guard;
+use crate::worker::guard::{Guard, GuardLost, HeldStep};
 use crate::worker::masks::Masks;
 
 /// Calls functions; what is no call is for the executor behind it.
@@ -154,11 +154,19 @@ impl Executor for CallExecutor {
     }
 }
 
+/// By when a step must be over, if it must.
+pub(super) fn deadline(grant: &Grant, orders: &Orders) -> Option<Deadline> {
+    orders.deadline.filter(|_| grant.stops_on_lost_contact)
+}
+
 /// Where the guard of commands comes from.
 #[derive(Clone)]
 pub enum Guards {
     /// It is there.
     Ready(Guard),
+    /// It is there, and is told of every step: if the worker dies it says what had begun, and if a step does not end in time
+    /// it ends the worker.
+    Watching(Guard),
     /// It is started for the first command.
     Later(Arc<OnceCell<Guard>>),
 }
@@ -171,15 +179,25 @@ impl Guards {
 
     pub(super) async fn get(&self) -> std::io::Result<Guard> {
         match self {
-            Self::Ready(guard) => Ok(guard.clone()),
+            Self::Ready(guard) | Self::Watching(guard) => Ok(guard.clone()),
             Self::Later(cell) => cell.get_or_try_init(Guard::start).await.cloned(),
+        }
+    }
+
+    /// Tells the guard of a step that begins, where it is to know.
+    pub(super) async fn hold(&self, grant: &Grant, orders: &Orders) -> Option<HeldStep> {
+        let Self::Watching(guard) = self else { return None };
+        match guard.hold(grant.lease.fence, deadline(grant, orders)).await {
+            Ok(held) => Some(held),
+            // Without a guard the worker is at its end too: nothing begins any more.
+            Err(GuardLost) => std::future::pending().await,
         }
     }
 
     /// The guard, if there is one by now.
     pub(super) fn present(&self) -> Option<&Guard> {
         match self {
-            Self::Ready(guard) => Some(guard),
+            Self::Ready(guard) | Self::Watching(guard) => Some(guard),
             Self::Later(cell) => cell.get(),
         }
     }

@@ -9,7 +9,7 @@
 //! the worker's runtime, or in one of its own where steps may block. Told to end, it has its grace to return; then it is
 //! dropped, and what it started is killed. What cannot be dropped because it does not yield is waited for: until it has
 //! returned the attempt is not over, and nobody else gets its locks. If its lease is about to pass on, the guard kills the
-//! worker.
+//! worker: it was told of the step before that began ([`Guards::Watching`]).
 
 mod attempt;
 mod call;

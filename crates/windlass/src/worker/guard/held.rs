@@ -1,0 +1,59 @@
+//! Steps that run inside the worker, as the guard sees them.
+
+use std::collections::BTreeMap;
+
+use rustix::process::{Pid, Signal, getppid, kill_process};
+use windlass_core::id::Fence;
+use windlass_core::session::Deadline;
+use windlass_core::time::Time;
+
+/// What the worker runs itself, and by when it has to be over.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// Who started this guard.
+    worker: Option<Pid>,
+    steps: BTreeMap<Fence, Option<Deadline>>,
+}
+
+impl Held {
+    /// Nothing yet, of the process that started this one.
+    pub(super) fn of_parent() -> Self {
+        Self { worker: getppid(), steps: BTreeMap::new() }
+    }
+
+    /// A step has begun, or has another deadline.
+    pub(super) fn hold(&mut self, fence: Fence, at: Option<Deadline>) {
+        self.steps.insert(fence, at);
+    }
+
+    /// A step that is held has another deadline.
+    pub(super) fn set_deadline(&mut self, fence: Fence, at: Option<Deadline>) {
+        if let Some(known) = self.steps.get_mut(&fence) {
+            *known = at;
+        }
+    }
+
+    /// A step is over.
+    pub(super) fn release(&mut self, fence: Fence) {
+        self.steps.remove(&fence);
+    }
+
+    /// When the worker has to be dead, if nothing changes.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.steps.values().flatten().map(|deadline| deadline.kills_at).min()
+    }
+
+    /// Kills the worker if a step of it is alive past its deadline. All that follows from its death follows.
+    pub(super) fn enforce(&mut self, now: Time) {
+        if self.due().is_none_or(|at| now < at) {
+            return;
+        }
+        self.steps.clear();
+        // A parent that is gone has left its child to another: then there is nobody to kill.
+        let worker = self.worker.filter(|worker| getppid() == Some(*worker));
+        if let Some(worker) = worker {
+            // It fails if it has just ended.
+            let _ = kill_process(worker, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Steps that do not end when they should, in workers that die or lose contact.
+
+use rustix::process::Signal;
+
+use super::arrange::{run, start};
+use crate::cluster::arrange::{Cluster, step};
+use crate::run::arrange::{Place, Running, until};
+
+fn worker(cluster: &Cluster, place: &Place, name: &str) -> Running {
+    let join = format!("http://127.0.0.1:{}", cluster.port);
+    let worker = start(place, "stubborn", &format!("worker --join {join} --name {name} --slots 2"));
+    until("it has joined", || cluster.status_of(name) == "online");
+    worker
+}
+
+/// Submits one step of the program, and waits until it has begun.
+fn began(cluster: &Cluster, place: &Place, name: &str) -> String {
+    let to = format!("--to http://127.0.0.1:{}", cluster.port);
+    let ended = run(place, "stubborn", &format!("submit {name} {to} --json"));
+    let submitted = ended.out.lines().next().unwrap_or_default();
+    let submitted: serde_json::Value =
+        serde_json::from_str(submitted).unwrap_or_else(|_| panic!("{ended:?}"));
+    until("the step has begun", || place.lines(name).len() == 1);
+    submitted["id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn a_step_that_holds_a_lock_and_does_not_return_costs_its_worker() {
+    let mut cluster = Cluster::start("--no-exec --lease-ttl 3s");
+    let place = Place::with("");
+    let mut first = worker(&cluster, &place, "first");
+    let run = began(&cluster, &place, "hog");
+    cluster.kill();
+    // Nobody tells it to end: its guard knows by when its lease may pass on.
+    until("the worker is dead", || first.is_over());
+    assert_eq!(first.ended().code, None, "its guard killed it");
+    cluster.restart();
+    let _second = worker(&cluster, &place, "second");
+    until("somebody else has the lock", || place.lines("hog").len() == 2);
+    assert!(place.lines("hog")[1].starts_with("second "));
+    let (status, _) = cluster.post(&format!("/runs/{run}/cancel"), &serde_json::json!({}));
+    assert!(status < 300, "{status}");
+}
+
+#[test]
+fn what_had_begun_in_a_worker_that_dies_is_not_begun_again() {
+    let cluster = Cluster::start("--no-exec");
+    let place = Place::with("");
+    let (first, second) = (worker(&cluster, &place, "first"), worker(&cluster, &place, "second"));
+    let run = began(&cluster, &place, "once");
+    let on_first = place.lines("once")[0].starts_with("first ");
+    let victim = if on_first { &first } else { &second };
+    victim.signal(Signal::KILL);
+    let ended = cluster.ended(&run);
+    assert_eq!(step(&ended, "once")["status"], "failed", "{ended}");
+    assert_eq!(place.lines("once").len(), 1);
+}
+
+#[test]
+fn a_thread_that_works_for_a_step_is_waited_for() {
+    let place = Place::with("");
+    let running = start(&place, "stubborn", "run compute");
+    until("it computes", || place.lines("compute").len() == 1);
+    running.signal(Signal::INT);
+    let ended = running.ended();
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.lines("computed").len(), 1, "it came to its end");
+}
