@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepIx;
-use crate::requirement::{Labels, Requirement};
+use crate::requirement::{Clause, Labels, Requirement};
 use crate::time::Span;
 
 /// When a step runs, seen from its needs.
@@ -214,8 +214,8 @@ impl Placement {
         if let Some(barred) = self.barred(worker) {
             return Some(barred.to_owned());
         }
-        let unmet: Vec<String> =
-            self.requirement.unmet(worker.labels).map(ToString::to_string).collect();
+        let unmet = self.requirement.unmet(worker.labels);
+        let unmet: Vec<String> = unmet.map(|clause| missed(clause, worker.labels)).collect();
         (!unmet.is_empty()).then(|| format!("lacks {}", unmet.join(", ")))
     }
 
@@ -232,6 +232,20 @@ impl Placement {
             return Some("is not among the allowed nodes");
         }
         named(&self.deny).then_some("is among the denied nodes")
+    }
+}
+
+/// A demand that labels do not meet; beside that for a step with certain types, the one that is there.
+fn missed(clause: &Clause, labels: &Labels) -> String {
+    let wanted = clause.to_string();
+    let called = |label: &str| {
+        let (name, _) = label.strip_prefix("call=")?.split_once('@')?;
+        Some(name.to_owned())
+    };
+    let Some(name) = called(&wanted) else { return wanted };
+    match labels.iter().find(|label| called(label).as_ref() == Some(&name)) {
+        Some(other) => format!("{wanted} (it has {other}, of another build)"),
+        None => wanted,
     }
 }
 
@@ -330,5 +344,24 @@ impl StepSpec {
             && self.placement.pin == Pin::Anywhere
             && self.per_worker.is_none()
             && self.retry.lost > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_of_another_build_is_refused_with_both_named() {
+        let placement = StepSpec::requiring(["call=build@aa11"]).placement;
+        let refused = |labels: &[&str]| {
+            let labels = Labels::new(labels.iter().map(|label| (*label).to_owned()));
+            placement.refusal(WorkerFacts { labels: &labels, name: "w", leads: false })
+        };
+        assert_eq!(refused(&["call=build", "call=build@aa11"]), None);
+        let other = refused(&["call=build", "call=build@bb22", "call=test@cc33"]);
+        let told = "lacks call=build@aa11 (it has call=build@bb22, of another build)";
+        assert_eq!(other.as_deref(), Some(told));
+        assert_eq!(refused(&["linux"]).as_deref(), Some("lacks call=build@aa11"));
     }
 }

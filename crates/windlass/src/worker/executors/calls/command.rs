@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use tokio::time::timeout;
 use windlass_core::session::StopHow;
 use windlass_core::time::Span;
 
@@ -14,6 +16,10 @@ use crate::worker::guard::{Exit, Guarded, Spawn};
 
 /// Bytes of what a command prints that are handed to whoever asked for them. All of it is in the log.
 const CAPTURED_MAX: usize = 16 << 20;
+
+/// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps it
+/// open.
+const DRAIN: Duration = Duration::from_millis(500);
 
 /// A program to run in place of a part of a function. What it prints goes to the log of the step; it is told to end when
 /// the step is, and nothing of it is left when the step has ended.
@@ -80,7 +86,7 @@ impl GuardedCommand {
                 biased;
                 bytes = output.read() => bytes,
                 // A background process of it may hold the pipe: what is there is read, and no more.
-                _ = guarded.gone() => output.rest().await,
+                _ = guarded.gone() => timeout(DRAIN, output.rest()).await.unwrap_or_default(),
             };
             if bytes.is_empty() {
                 break;
