@@ -22,6 +22,8 @@ pub mod sdk;
 pub mod shutdown;
 pub mod store;
 pub mod tables;
+#[cfg(unix)]
+pub mod testing;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod worker;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use windlass_core::time::Span;
+use windlass_core::time::Time;
 
 #[cfg(feature = "sqlite")]
 use super::address::StoreAddress;
@@ -82,8 +83,8 @@ impl Stores {
         })
     }
 
-    #[cfg(feature = "sqlite")]
     /// Opens the stores in a folder, and makes what is not there.
+    #[cfg(feature = "sqlite")]
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let journal = SqliteJournal::open(folder, system_now)?;
         let warnings = journal.warnings().to_vec();
@@ -95,8 +96,8 @@ impl Stores {
         Ok(Self { journal, archive, logs, tables, warnings, shared: None })
     }
 
-    #[cfg(feature = "sqlite")]
     /// Opens the stores in a folder for reading, while another process may write.
+    #[cfg(feature = "sqlite")]
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
         let journal = SqliteJournal::read(folder)?;
         let warnings = journal.warnings().to_vec();
@@ -108,8 +109,13 @@ impl Stores {
 
     /// Stores that end with their process.
     pub fn in_memory() -> Self {
+        Self::in_memory_at(system_now)
+    }
+
+    /// The same by another clock than the system's.
+    pub(crate) fn in_memory_at(now: fn() -> Time) -> Self {
         Self {
-            journal: Arc::new(MemoryJournal::new(system_now)),
+            journal: Arc::new(MemoryJournal::new(now)),
             archive: Arc::new(MemoryArchive::new()),
             logs: Arc::new(MemoryLogs::new()),
             tables: None,
@@ -119,8 +125,8 @@ impl Stores {
     }
 }
 
-#[cfg(feature = "sqlite")]
 /// A store is nobody's source. That it cannot be said to git is no reason not to work.
+#[cfg(feature = "sqlite")]
 fn keep_out_of_git(folder: &Path) {
     let file = folder.join(".gitignore");
     if !file.exists() {

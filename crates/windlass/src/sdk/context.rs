@@ -26,7 +26,7 @@ pub struct Context {
 }
 
 impl Context {
-    pub(super) const fn new(call: Arc<Call>) -> Self {
+    pub(crate) const fn new(call: Arc<Call>) -> Self {
         Self { call }
     }
 

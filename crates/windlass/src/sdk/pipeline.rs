@@ -33,18 +33,18 @@ pub struct Pipeline {
     pub(super) locks: Map<String, Value>,
     pub(super) env: Map<String, Value>,
     pub(super) defaults: Option<Options>,
-    pub(super) steps: Vec<Added>,
+    pub(crate) steps: Vec<Added>,
 }
 
 /// A step of a pipeline, with its types hidden.
 #[derive(Clone, Debug)]
-pub(super) struct Added {
-    pub(super) name: &'static str,
-    pub(super) signature: String,
+pub(crate) struct Added {
+    pub(crate) name: &'static str,
+    pub(crate) signature: String,
     pub(super) options: Options,
     pub(super) takes: Takes,
     pub(super) output: Shape,
-    pub(super) callee: Arc<dyn Callee>,
+    pub(crate) callee: Arc<dyn Callee>,
 }
 
 impl Pipeline {

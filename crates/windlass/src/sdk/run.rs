@@ -178,7 +178,11 @@ impl<'a> Runner<'a> {
 }
 
 /// Submits the run, and learns what becomes of it until it has ended.
-async fn follow(handle: &Handle, stores: &Stores, submit: Submit) -> Result<Summary, RunError> {
+pub(crate) async fn follow(
+    handle: &Handle,
+    stores: &Stores,
+    submit: Submit,
+) -> Result<Summary, RunError> {
     let (run, from) = (submit.run, handle.views().look(|view| view.position));
     let (plan, options) = (Arc::clone(&submit.plan), submit.options);
     match handle.ask(Request::Submit(submit)).await? {

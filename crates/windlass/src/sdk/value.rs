@@ -11,7 +11,7 @@ use windlass_core::outcome::{INLINE_OUTPUT_MAX, Output};
 const WHOLE: &str = "value";
 
 /// A result as outputs: the fields of a struct are outputs of the step, anything else is one called `value`.
-pub(super) fn encode<T: Serialize>(
+pub(crate) fn encode<T: Serialize>(
     result: &T,
     cover: impl Fn(&str) -> String,
 ) -> Result<Output, String> {

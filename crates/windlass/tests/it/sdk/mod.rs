@@ -5,4 +5,5 @@ mod endings;
 mod graph;
 mod processes;
 mod programs;
+mod rehearsals;
 mod stubborn;

@@ -1,0 +1,144 @@
+//! A run that is put on for a test.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use windlass_core::engine::{RunOptions, Submit, Unplaceable};
+use windlass_core::failure::{Failure, FailureKind};
+
+use super::played::Played;
+use super::stage::{Hand, Stage};
+use crate::chance::new_run;
+use crate::sdk::{Context, IntoStep, Pipeline, Result, RunError, Single, Step, encode};
+use crate::worker::executors::{Call, Callee, Calling, Retry};
+
+/// A run of a pipeline that is put on for a test.
+#[derive(Debug)]
+#[must_use]
+pub struct Rehearsal {
+    pipeline: Pipeline,
+    hands: Vec<Hand>,
+    params: BTreeMap<String, String>,
+    options: RunOptions,
+}
+
+impl Rehearsal {
+    /// One of this pipeline, on one worker called `one` unless others are named.
+    pub fn of(pipeline: Pipeline) -> Self {
+        let options = RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() };
+        Self { pipeline, hands: Vec::new(), params: BTreeMap::new(), options }
+    }
+
+    /// Has another function in the place of a step's own. Cells of a matrix have it too, and find their target in the
+    /// context.
+    pub fn replace<How, S, F, Doing>(
+        mut self,
+        step: impl IntoStep<How, Step = S>,
+        function: F,
+    ) -> Self
+    where
+        S: Step,
+        F: Fn(Context) -> Doing + Send + Sync + 'static,
+        Doing: Future<Output = Result<S::Output>> + Send + 'static,
+    {
+        drop(step);
+        let added = self.pipeline.steps.iter_mut().find(|added| added.name == S::NAME);
+        let added = added.unwrap_or_else(|| panic!("the pipeline has no step `{}`", S::NAME));
+        let signature = added.signature.clone();
+        added.callee = Arc::new(Replaced { name: S::NAME, signature, function });
+        self
+    }
+
+    /// Has a step come to this result at once.
+    pub fn preset<How, S>(self, step: impl IntoStep<How, Step = S>, result: S::Output) -> Self
+    where
+        S: Single<Output: Clone + Sync>,
+    {
+        self.replace(step, move |_| {
+            let result = result.clone();
+            async move { Ok(result) }
+        })
+    }
+
+    /// With one more worker, which has these labels beside those of the steps.
+    pub fn worker<T: ToString>(
+        mut self,
+        name: impl Into<String>,
+        labels: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let labels = labels.into_iter().map(|label| label.to_string()).collect();
+        self.hands.push(Hand { name: name.into(), labels, dies_at: None });
+        self
+    }
+
+    /// Has a worker die when it is about to begin a step, by its name or that of its cell. Nothing of the step is run there,
+    /// and nobody is told: the leader finds out when the worker has been silent for too long.
+    pub fn dies_at(mut self, worker: &str, step: impl Into<String>) -> Self {
+        let hand = self.hands.iter_mut().find(|hand| hand.name == worker);
+        let hand = hand.unwrap_or_else(|| panic!("there is no worker `{worker}`"));
+        hand.dies_at = Some(step.into());
+        self
+    }
+
+    /// With a value of a param.
+    pub fn param(mut self, name: impl Into<String>, value: impl fmt::Display) -> Self {
+        self.params.insert(name.into(), format!("{value}"));
+        self
+    }
+
+    /// After a failure, runs what does not depend on it.
+    pub const fn keep_going(mut self) -> Self {
+        self.options.keep_going = true;
+        self
+    }
+
+    /// Plays it to its end.
+    pub async fn run(mut self) -> Result<Played, RunError> {
+        let expanded = self.pipeline.plan(&self.params)?;
+        if self.hands.is_empty() {
+            let labels = vec![std::env::consts::OS.to_owned()];
+            self.hands.push(Hand { name: "one".to_owned(), labels, dies_at: None });
+        }
+        let options = RunOptions { timeout: expanded.timeout, ..self.options };
+        let run = new_run(super::stage::now());
+        let submit = Submit { run, plan: Arc::new(expanded.plan), options, reused: Vec::new() };
+        Stage::new(self.pipeline.callees(), self.hands).play(submit).await
+    }
+}
+
+/// A function in the place of a step's own.
+struct Replaced<F> {
+    name: &'static str,
+    signature: String,
+    function: F,
+}
+
+impl<F, T, Doing> Callee for Replaced<F>
+where
+    F: Fn(Context) -> Doing + Send + Sync,
+    Doing: Future<Output = Result<T>> + Send + 'static,
+    T: serde::Serialize,
+{
+    fn signature(&self) -> &str {
+        &self.signature
+    }
+
+    fn call(&self, call: Arc<Call>) -> Calling {
+        let doing = (self.function)(Context::new(Arc::clone(&call)));
+        Box::pin(async move {
+            let refused = |why| (Failure::new(FailureKind::Refused, why), Retry::AsRuled);
+            match doing.await {
+                Ok(result) => encode(&result, |text| call.cover(text)).map_err(refused),
+                Err(error) => Err((error.to_failure(), Retry::AsRuled)),
+            }
+        })
+    }
+}
+
+impl<F> fmt::Debug for Replaced<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (replaced)", self.name)
+    }
+}

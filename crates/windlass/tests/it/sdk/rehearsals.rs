@@ -1,0 +1,80 @@
+//! Pipelines in virtual time: steps replaced, results preset, workers that die.
+
+use std::time::Duration;
+
+use windlass::core::outcome::StepStatus;
+use windlass::testing::Rehearsal;
+use windlass::{Cells, Context, Error, Out, Pipeline, Result, Target, step};
+
+#[step]
+async fn build() -> Result<String> {
+    Err(Error::msg("no test builds anything"))
+}
+
+#[step(matrix(db = ["sqlite", "postgres"]), timeout = "2h", retry(times = 1, wait = "1h"))]
+async fn test(on: Target<String>, build: Out<Build>) -> Result<String> {
+    tokio::time::sleep(Duration::from_mins(90)).await;
+    Ok(format!("{} on {}", *build, *on))
+}
+
+#[step]
+async fn sum(test: Cells<Test>) -> Result<usize> {
+    Ok(test.outputs().map(String::len).sum())
+}
+
+fn pipeline() -> Pipeline {
+    Pipeline::new("ship").add(build).add(test).add(sum)
+}
+
+#[tokio::test(start_paused = true)]
+async fn hours_pass_in_a_moment_with_results_preset() {
+    let played = Rehearsal::of(pipeline()).preset(build, "app".to_owned()).run().await.unwrap();
+    assert_eq!(played.report().get(sum).unwrap(), "app on sqliteapp on postgres".len());
+    assert!(played.took() >= Duration::from_mins(90), "{:?}", played.took());
+    assert!(played.ended_before("build", "test[sqlite]"));
+    assert!(played.ended_before("test[postgres]", "sum"));
+    assert!(!played.ended_before("sum", "build"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dead_worker_had_is_handed_to_another() {
+    let pipeline = Pipeline::new("ship").add_with(build, |options| options.prefers(["fast"]));
+    let played = Rehearsal::of(pipeline)
+        .replace(build, async |ctx: Context| Ok(ctx.worker().to_owned()))
+        .worker("one", ["fast"])
+        .worker("two", ["slow"])
+        .dies_at("one", "build")
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(played.report().get(build).unwrap(), "two");
+    assert_eq!(played.hands("build"), ["one", "two"]);
+    assert!(played.story().contains("one is lost"), "{}", played.story());
+    // No sooner than the lease of the first may have passed on.
+    assert!(played.took() >= Duration::from_secs(15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_story_is_told_as_it_went() {
+    let played = Rehearsal::of(pipeline())
+        .preset(build, "app".to_owned())
+        .replace(test, async |ctx: Context| match (ctx.step(), ctx.attempt()) {
+            ("test[sqlite]", 1) => Err(Error::msg("no luck")),
+            (name, _) => Ok(name.to_owned()),
+        })
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(played.report().status_of("test[sqlite]"), Some(StepStatus::Succeeded));
+    let story = played.story();
+    let of_sqlite: Vec<&str> = story.lines().filter(|line| line.contains("sqlite")).collect();
+    let told = [
+        "test[sqlite] is handed to one",
+        "test[sqlite] failed",
+        "test[sqlite] is handed to one",
+        "test[sqlite] succeeded",
+    ];
+    assert_eq!(of_sqlite, told, "{story}");
+    assert!(story.ends_with("sum succeeded\nthe run succeeded\n"), "{story}");
+    assert!(played.took() >= Duration::from_mins(30));
+}
