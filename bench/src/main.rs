@@ -3,7 +3,7 @@
 //! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
-//! logs, `file` about the pipeline file, `local` about a whole node, `cluster` about many over HTTP
+//! logs, `file` about the pipeline file, `typed` about steps in Rust, `local` about a whole node, `cluster` about many over HTTP
 //! (`cluster long` watches the idle ones for a minute), `postgres` about PostgreSQL beside queues on it (`postgres long` works
 //! for ten minutes), `run` about the program beside other task runners.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
@@ -30,6 +30,7 @@ mod runs;
 mod saved;
 mod sealed;
 mod table;
+mod typed;
 
 use cases::{Case, REPEATS, STEPS};
 use disk::Scratch;
@@ -51,6 +52,7 @@ fn main() {
             print!("{}", table::render(&rows));
         }
         Some("stores") => print!("{}", table::render(&measure_stores(&scratch))),
+        Some("typed") => print!("{}", table::render(&typed::rows())),
         Some("file") => print!("{}", table::render(&pipeline::rows())),
         Some("local") => {
             let mut rows = disk::floors(&scratch);
