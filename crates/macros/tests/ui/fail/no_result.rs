@@ -1,0 +1,10 @@
+//! Does not compile.
+
+use windlass::step;
+
+#[step]
+async fn build() -> u8 {
+    1
+}
+
+fn main() {}
