@@ -338,7 +338,7 @@ impl<'a> Lead<'a> {
                     let count = events.len();
                     let published = Published::new(position, events);
                     let published = match self.landed {
-                        Some(batch) => published.as_batch(batch, count),
+                        Some(batch) => published.of_batch(batch, count),
                         None => published,
                     };
                     self.node

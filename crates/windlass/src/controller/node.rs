@@ -354,7 +354,7 @@ fn behind(batch: Stored, position: Position) -> Published {
     let known = usize::try_from(known).unwrap_or(usize::MAX);
     let events = batch.events.into_iter().skip(known);
     let events = events.map(|recorded| (recorded.at, recorded.event)).collect();
-    Published::new(batch.position, events).as_batch(batch.batch, all)
+    Published::new(batch.position, events).of_batch(batch.batch, all)
 }
 
 impl Won {

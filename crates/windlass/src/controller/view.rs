@@ -42,7 +42,7 @@ impl Published {
 
     /// The same, written as this batch of so many events, or as the rest of it.
     #[must_use]
-    pub(super) fn as_batch(self, batch: BatchId, events: usize) -> Self {
+    pub(super) fn of_batch(self, batch: BatchId, events: usize) -> Self {
         Self { batch: Some((batch, events)), ..self }
     }
 

@@ -10,7 +10,7 @@ use super::post::MailWill;
 /// What a guard needs to report the end of its worker.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Will {
-    /// Where leaders are.
+    /// Where leaders are, or the database that says who leads.
     pub ways: Vec<String>,
     /// The file that has the certificates of who vouches for leaders.
     pub ca: Option<String>,
@@ -29,6 +29,10 @@ pub struct Will {
 impl fmt::Debug for Will {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { worker, incarnation, ways, mail, .. } = self;
+        // What stands before a host is a password.
+        let shown =
+            |way: &String| way.rsplit_once('@').map_or(way.clone(), |(_, it)| it.to_owned());
+        let ways: Vec<String> = ways.iter().map(shown).collect();
         write!(f, "Will(of {worker} {incarnation} to {ways:?} {mail:?})")
     }
 }

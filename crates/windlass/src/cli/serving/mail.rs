@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::cli::output::{Level, Logger};
 use crate::controller::post::{Desk, PostError, Terms};
-use crate::controller::{Handle, Histories, Intake};
+use crate::controller::{Handle, Histories, Intake, View};
 use crate::link::post::{Key, Mailboxes};
 use crate::logs::Announced;
 use crate::shutdown::{Shutdown, ShutdownSender};
@@ -88,7 +88,7 @@ impl MailRoom {
     }
 
     fn leads(&self) -> bool {
-        self.handle.views().look(|view| view.leads())
+        self.handle.views().look(View::leads)
     }
 
     async fn wait(&self, shutdown: &mut Shutdown, pause: Duration) {

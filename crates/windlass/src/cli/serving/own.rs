@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use windlass_core::id::WorkerId;
+use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::session::{Home, Register};
 
 use super::post::{guard, place};
@@ -17,9 +17,10 @@ use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
 use crate::controller::{Handle, Intake};
+use crate::link::Will;
 use crate::link::http::{Client, Credentials, dialler};
 use crate::link::output::{ShippedLogs, Ships};
-use crate::local::{NodeLink, system_now};
+use crate::local::{NodeLink, StoreAddress, system_now};
 use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Guards, Traces};
@@ -68,15 +69,17 @@ impl Post {
             ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
                 .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
         let logs: Arc<dyn LogStore> = Arc::new(logs);
+        let incarnation = membership.new_incarnation(system_now())?;
         let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
-        let builtin = Arc::new(builtin.with_traces(Traces::Own(None)));
+        let builtin = builtin.with_traces(Traces::Own(None));
+        let builtin = builtin.with_will(will(order, &membership, incarnation));
         let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs };
-        let executor = order.compiled.in_front(at, builtin)?;
+        let executor = order.compiled.in_front(at, Arc::new(builtin))?;
         let worker = Worker {
             register: Register {
                 worker: membership.worker_id(),
                 name: order.name.as_str().into(),
-                incarnation: membership.new_incarnation(system_now())?,
+                incarnation,
                 labels: order.own_labels(),
                 slots: order.slots,
                 home: Home::Apart,
@@ -128,6 +131,23 @@ impl OwnWorker {
         let (shipped, shipping) = self.shipping;
         shipped.shut_down();
         drop(shipping.await);
+    }
+}
+
+/// What its guard tells, if this process dies, and whom: whoever leads then, as the database says.
+fn will(order: &Serve, membership: &Membership, incarnation: Incarnation) -> Will {
+    let ways = match &order.store {
+        StoreAddress::Postgres { url, .. } => vec![url.clone()],
+        StoreAddress::Folder(_) => Vec::new(),
+    };
+    Will {
+        ways,
+        ca: order.ca.as_ref().map(|file| file.to_string_lossy().into_owned()),
+        token: None,
+        secret: membership.secret().to_hex(),
+        worker: membership.worker_id(),
+        incarnation,
+        mail: None,
     }
 }
 

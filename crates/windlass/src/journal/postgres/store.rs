@@ -87,6 +87,13 @@ impl PostgresJournal {
         })
     }
 
+    /// Who leads the journal at an address now, for who has nothing else to do with it.
+    pub async fn leader_at(url: &str) -> Result<Option<Leading>, StoreError> {
+        let office = Office::open(url)?;
+        let terms = Terms { line: office.line(WITHIN), lasts: TERM };
+        office.ask(async move { terms.leader().await }).await
+    }
+
     /// Which cluster's journal this is: made by chance with the tables.
     pub async fn cluster(&self) -> Result<String, StoreError> {
         let reader = Arc::clone(&self.reader);

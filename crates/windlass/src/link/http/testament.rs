@@ -12,6 +12,8 @@ use super::dial::{Tcp, dialler};
 use super::follow::Place;
 use super::wire::EndedReport;
 use super::worker_link::HttpLink;
+#[cfg(feature = "postgres")]
+use crate::journal::PostgresJournal;
 use crate::link::{Will, WorkerSecret};
 
 /// How long a report is tried for: by then the leases have ended by themselves.
@@ -53,6 +55,7 @@ async fn report(will: &Will, started: &[Fence]) {
     let ways: Vec<Place> = will.ways.iter().filter_map(|way| way.parse().ok()).collect();
     loop {
         let mut next: Vec<Place> = ways.iter().rev().cloned().collect();
+        next.extend(leader_in(&will.ways).await);
         while let Some(way) = next.pop() {
             match client.post(&way, &path, &report, WITHIN).await {
                 // Whatever the leader makes of it, it has heard it.
@@ -67,4 +70,18 @@ async fn report(will: &Will, started: &[Fence]) {
         }
         sleep(PAUSE).await;
     }
+}
+
+/// Where who leads is, as the database says that was left as a way.
+#[cfg(feature = "postgres")]
+async fn leader_in(ways: &[String]) -> Option<Place> {
+    let database = ways.iter().find(|way| way.starts_with("postgres"))?;
+    let leader = PostgresJournal::leader_at(database).await.ok()??;
+    leader.address?.parse().ok()
+}
+
+#[cfg(not(feature = "postgres"))]
+#[expect(clippy::unused_async, reason = "it asks where there is somebody to ask")]
+async fn leader_in(_ways: &[String]) -> Option<Place> {
+    None
 }

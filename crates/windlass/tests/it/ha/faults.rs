@@ -71,6 +71,27 @@ fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_
     assert_eq!(fleet.place.lines("long").len(), 1, "it was not started again");
 }
 
+/// The guard of the leader's own worker finds out from the database whom to tell.
+#[test]
+fn what_ran_on_a_leader_that_is_killed_is_ended_and_told_to_the_next_one() {
+    let mut fleet = Fleet::start_with(2, "--jobs 1");
+    let leader = fleet.leader();
+    let name = fleet.members[leader].name.clone();
+    until("its worker has joined", || fleet.status_of(&name) == "online");
+    let run = fleet.submit(
+        "name: pinned\nsteps:\n  s: { pin: leader, run: 'echo $$ >> pids; until test -e go; do sleep 0.05; done' }\n",
+    );
+    fleet.place.until_lines("pids", 1);
+    let pid = fleet.place.lines("pids").remove(0);
+    fleet.kill(leader);
+    until("it runs at the next leader", || fleet.place.lines("pids").len() == 2);
+    assert!(!is_alive(&pid), "not beside its former self");
+    let ended = fleet.get("/events?after=0&type=worker_ended");
+    assert_eq!(ended.as_array().map(Vec::len), Some(1), "{ended}");
+    fleet.place.file("go", "");
+    assert_eq!(fleet.ended(&run)["status"], "succeeded");
+}
+
 /// Stopped, a process learns nothing; woken, it must not act on what it knew.
 #[test]
 fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {

@@ -23,6 +23,9 @@ fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know
     fleet.server.start_again();
     let lost = fleet.submit(&holds("lost"));
     fleet.place.until_lines("lost", 1);
+    let known = |member| fleet.cluster(member)["position"].as_u64();
+    let newest = known(fleet.leader());
+    until("both have seen what will be lost", || (0..2).all(|member| known(member) >= newest));
     fleet.server.stop();
     fleet.server.restore();
     fleet.server.start_again();
