@@ -13,7 +13,7 @@ use windlass::journal::{PostgresJournal, PostgresOptions};
 use windlass::logs::{LogStore, PostgresLogs};
 use windlass::tables::PostgresTables;
 
-use super::server::{Account, fresh_name, server};
+use super::server::{Account, fresh_name, shared};
 use crate::run::arrange::{deep, until};
 
 /// Runs a pooler until nobody holds the other end of its standard input any more, and leaves nothing of it.
@@ -44,7 +44,7 @@ impl Bouncer {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let account = Account::of_servers();
         account.give(&folder);
-        let (here, there) = (folder.display(), server().folder().display());
+        let (here, there) = (folder.display(), shared().folder().display());
         let settings = format!(
             "[databases]\n* = host={there} port=5432\n[pgbouncer]\nlisten_port = 6432\n\
              unix_socket_dir = {here}\nauth_type = trust\nauth_file = {here}/roles\n\
@@ -68,7 +68,7 @@ impl Bouncer {
     /// The address of an empty schema that nobody else has, through the pooler, and its name.
     fn fresh(&self) -> (String, String) {
         let role = self.roles.lock().expect("nobody panicked").pop().expect("there are enough");
-        server().make_role(&role);
+        shared().make_role(&role);
         let host = self.folder.display().to_string().replace('/', "%2F");
         (format!("postgres://{role}@{host}:6432/postgres"), role)
     }
@@ -91,7 +91,7 @@ impl Harness for Storage {
 
     fn let_terms_end(&self) {
         let leader = format!("{}.windlass_leader", self.schema);
-        server().psql(&format!("UPDATE {leader} SET until = clock_timestamp()"));
+        shared().psql(&format!("UPDATE {leader} SET until = clock_timestamp()"));
     }
 }
 
