@@ -106,6 +106,15 @@ impl Archive for MemoryArchive {
         })
     }
 
+    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
+        Box::pin(async move {
+            let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
+            let state = self.state();
+            let keys = state.keys.range::<String, _>((begin, Bound::Unbounded));
+            Ok(keys.take(most).map(|(_, claim)| claim.clone()).collect())
+        })
+    }
+
     fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
         Box::pin(async move { Ok(self.state().prune(runs, keys)) })
     }

@@ -145,6 +145,10 @@ pub trait Archive: Send + Sync + fmt::Debug {
     /// as [unusable](crate::store::StoreError::Unusable).
     fn claim(&self, claim: Claim) -> Promise<'_, Claimed>;
 
+    /// Keys behind this one, in the order of their bytes, with what they stand for; from the first if none is named. At most
+    /// `most`.
+    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>>;
+
     /// Drops runs that ended before `runs`, and keys claimed before `keys`. Returns the dropped runs, so that their logs
     /// can go too; at most [`PAGE_MAX`] in one call, and fewer if they are large, so that nobody waits long behind it.
     /// When none is returned, none is left.

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "postgres")]
+use super::commands::store;
 use super::commands::{
     audit, cancel, completions, config, context, dev, doctor, expand, explain, graph, init, keys,
     locks, logs, plan, queue, rerun, run, runs, schema, serve, show, submit, token, validate,
@@ -53,6 +55,8 @@ pub(super) enum Command {
     Queue(queue::Args),
     Token(token::Args),
     Audit(audit::Args),
+    #[cfg(feature = "postgres")]
+    Store(store::Args),
     Context(context::Args),
     Config(config::Args),
     Doctor(doctor::Args),

@@ -67,6 +67,8 @@ fn answer(command: Command, links: Links, compiled: Compiled) -> u8 {
         Command::Locks(args) => commands::locks::run(&args, &context),
         Command::Queue(args) => commands::queue::run(&args, &context),
         Command::Token(args) => commands::token::run(&args, &context),
+        #[cfg(feature = "postgres")]
+        Command::Store(args) => commands::store::run(&args, &context),
         Command::Audit(args) => commands::audit::run(&args, &context),
         Command::Config(args) => commands::config::run(&args, &context),
         Command::Context(args) => commands::context::run(&args, &context),

@@ -24,7 +24,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Write a pipeline", &["init", "validate", "expand", "schema"]),
     ("This machine", &["doctor", "config", "completions"]),
     ("Use a cluster", &["submit", "workers", "locks", "keys", "queue", "context"]),
-    ("Serve", &["serve", "worker", "dev", "token", "audit"]),
+    ("Serve", &["serve", "worker", "dev", "token", "audit", "store"]),
 ];
 
 /// The command line with its grouped help.

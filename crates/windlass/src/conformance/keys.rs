@@ -139,3 +139,29 @@ pub(super) fn reopened_they_are_known(fresh: &Fresh<'_, dyn Archive>) -> Checked
     let conflict = Claimed::Conflict(RunId(1));
     same("another body", &ask(&archive, claim("deploy", b'b', 2, 10))?, &conflict)
 }
+
+/// Every key is listed once, in the order of their bytes, with what it stands for, in pages of any size.
+pub(super) fn they_are_listed_in_pages(fresh: &Fresh<'_, dyn Archive>) -> Checked {
+    let place = fresh();
+    let archive = place.open();
+    let mut claims: Vec<Claim> = (1..)
+        .zip(["b", "a", "", "a\0", "B", "ä", "aa", "z\0z"])
+        .map(|(run, key)| claim(key, b'a', run, run * 10))
+        .collect();
+    claims[0].run = RunId(u64::MAX);
+    for claim in &claims {
+        ask(&archive, claim.clone())?;
+    }
+    claims.sort_by(|one, other| one.key.as_bytes().cmp(other.key.as_bytes()));
+    for most in [1, 3, 100] {
+        let mut listed: Vec<Claim> = Vec::new();
+        for _ in 0..=claims.len() {
+            let after = listed.last().map(|claim| claim.key.clone());
+            let page = block_on(archive.keys(after, most))?;
+            holds("a page is larger than it should be", page.len() <= most)?;
+            listed.extend(page);
+        }
+        same_list(&format!("the keys, {most} at a time"), &listed, &claims)?;
+    }
+    Ok(())
+}

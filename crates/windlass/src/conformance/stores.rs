@@ -37,6 +37,7 @@ pub const ARCHIVE_CHECKS: &[Check<dyn Archive>] = checks! {
     keys::a_key_outlives_its_run,
     keys::a_pruned_key_is_new_again,
     keys::reopened_they_are_known,
+    keys::they_are_listed_in_pages,
 };
 
 /// Every check of a store of logs, in the order in which they are run.

@@ -23,6 +23,12 @@ impl Batch {
         let position = Position(after.0 + events.len() as u64);
         Self { term, after, position, name: batch, events: encode(events) }
     }
+
+    /// One that was written already, to be written elsewhere.
+    pub(super) fn of_stored(stored: &Stored) -> Self {
+        let Stored { position, term, batch, ref events } = *stored;
+        Self { term, after: stored.after(), position, name: batch, events: encode(events) }
+    }
 }
 
 /// A row of the journal without its events.

@@ -19,6 +19,8 @@ mod seam;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod state;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod transplant;
 
 pub use codec::{decode, encode};
 pub use memory::MemoryJournal;
@@ -33,3 +35,5 @@ pub use seam::{
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;
 pub use state::{decode_state, encode_state};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use transplant::Transplant;

@@ -21,6 +21,8 @@ mod socket;
 mod station;
 mod stores;
 mod tee;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod transfer;
 
 pub use address::StoreAddress;
 pub use clock::system_now;
@@ -35,3 +37,5 @@ pub use socket::{Socket, SocketError, cancel, is_led, leader_at};
 pub use station::{Crew, Office, Station, StationError};
 pub use stores::Stores;
 pub use tee::{Printed, Tee};
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use transfer::{Copied, TransferError, transfer};

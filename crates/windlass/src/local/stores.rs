@@ -56,6 +56,8 @@ impl Stores {
     /// long unless it is renewed.
     #[cfg(feature = "sqlite")]
     pub async fn at(address: &StoreAddress, term: Span) -> Result<Self, StoreError> {
+        #[cfg(feature = "postgres")]
+        super::transfer::refuse_unfinished(address).await?;
         match address {
             StoreAddress::Folder(folder) => Self::open(folder),
             #[cfg(feature = "postgres")]

@@ -69,6 +69,7 @@ enum Flaw {
     IgnoresStatus,
     InventsRuns,
     KeepsTheLaterOfTwo,
+    ListsTheNamedKeyAgain,
     ListsTheOldestFirst,
     LosesTimes,
     PrunesWhatEndedAtTheTime,
@@ -79,7 +80,7 @@ enum Flaw {
 }
 
 impl Flaw {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::AnswersEveryClaimWithNew,
         Self::ComparesKeysWithoutCase,
         Self::CountsRunsInSignedNumbers,
@@ -92,6 +93,7 @@ impl Flaw {
         Self::IgnoresStatus,
         Self::InventsRuns,
         Self::KeepsTheLaterOfTwo,
+        Self::ListsTheNamedKeyAgain,
         Self::ListsTheOldestFirst,
         Self::LosesTimes,
         Self::PrunesWhatEndedAtTheTime,
@@ -119,6 +121,7 @@ impl Flaw {
             }
             Self::InventsRuns => "archive::a_run_that_is_not_here_is_none",
             Self::KeepsTheLaterOfTwo => "archive::the_same_run_again_changes_nothing",
+            Self::ListsTheNamedKeyAgain => "keys::they_are_listed_in_pages",
             Self::LosesTimes => "archive::every_event_reads_as_it_was_written",
             Self::PrunesWhatEndedAtTheTime => "archive::what_ended_before_is_pruned",
             Self::PrunesWithoutABound => "archive::pruning_is_done_in_parts",
@@ -311,6 +314,16 @@ impl Archive for Flawed {
             });
         }
         Box::pin(async move { Ok(self.claim_now(claim)) })
+    }
+
+    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
+        let again = self.has(Flaw::ListsTheNamedKeyAgain);
+        let behind = |key: &str| after.as_deref().is_none_or(|it| key > it || again && key == it);
+        let mut keys: Vec<Claim> = self.locked().keys.values().cloned().collect();
+        keys.sort_by(|one, other| one.key.cmp(&other.key));
+        keys.retain(|claim| behind(&claim.key));
+        keys.truncate(most);
+        Box::pin(async move { Ok(keys) })
     }
 
     fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
+use windlass_core::time::Time;
 
 use super::statement;
 use crate::archive::{Claim, Claimed};
@@ -23,10 +24,39 @@ pub(super) struct Keys {
 }
 
 impl Keys {
+    pub(super) async fn list(
+        &self,
+        after: Option<String>,
+        most: usize,
+    ) -> Result<Vec<Claim>, StoreError> {
+        let listed = self.line.call(move |client| {
+            Box::pin(async move {
+                let (after, most) = (after.as_deref().map(str::as_bytes), to_sql(most as u64));
+                let asked: [Parameter<'_>; 2] = [(&after, Type::BYTEA), (&most, Type::INT8)];
+                client.query_typed(statement::KEYS, &asked).await
+            })
+        });
+        let read = |row: &Row| Claim::of(row).map_err(|what| failure::damaged(&self.place, what));
+        listed.await?.iter().map(read).collect()
+    }
+
     pub(super) async fn claim(&self, claim: Claim) -> Result<Claimed, StoreError> {
         let claimed = self.line.call(move |client| bind(client, claim)).await?;
         let reason = "a key is bound and dropped all the time";
         claimed.ok_or_else(|| failure::unavailable(&self.place, reason))
+    }
+}
+
+impl Claim {
+    /// The claim of a row, or what is wrong with it.
+    fn of(row: &Row) -> Result<Self, String> {
+        let body: &[u8] = row.get("body");
+        Ok(Self {
+            key: String::from_utf8(row.get("key")).map_err(|error| error.to_string())?,
+            body: body.try_into().map_err(|_| "a body of another size".to_owned())?,
+            run: run_of_sql(row.get("run")),
+            at: Time::from_millis(row.get::<_, i64>("at_ms").cast_unsigned()),
+        })
     }
 }
 

@@ -52,6 +52,11 @@ pub(super) const BIND: &str = "
 /// What a key stands for.
 pub(super) const KEY: &str = "SELECT body, run FROM windlass_keys WHERE key = $1";
 
+/// Keys behind one, in the order of their bytes.
+pub(super) const KEYS: &str = "
+    SELECT key, body, run, at_ms FROM windlass_keys
+    WHERE $1 IS NULL OR key > $1 ORDER BY key LIMIT $2";
+
 /// The runs that ended first, before a time, and how large they are.
 pub(super) const ENDED: &str = "
     SELECT number, events FROM windlass_archive

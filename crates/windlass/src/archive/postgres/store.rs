@@ -87,6 +87,11 @@ impl Archive for PostgresArchive {
         self.office.ask(async move { keys.claim(claim).await })
     }
 
+    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
+        let keys = Arc::clone(&self.keys);
+        self.office.ask(async move { keys.list(after, most).await })
+    }
+
     fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
         let writer = Arc::clone(&self.writer);
         self.office.ask(async move { writer.prune(runs, keys).await })

@@ -4,14 +4,15 @@ use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use windlass_core::id::RunId;
+use windlass_core::time::Time;
 
 use super::row::record;
 use super::statement;
 use crate::archive::parts::{Events, Gathered, Part};
-use crate::archive::{RunQuery, RunRecord};
+use crate::archive::{Claim, RunQuery, RunRecord};
 use crate::journal::Position;
 use crate::store::StoreError;
-use crate::store::number::{run_to_sql, to_sql};
+use crate::store::number::{run_of_sql, run_to_sql, to_sql};
 use crate::store::sqlite::desk::{Answer, tell};
 use crate::store::sqlite::failure;
 
@@ -20,6 +21,7 @@ pub(super) enum Request {
     Run { run: RunId, answer: Answer<Option<RunRecord>> },
     Runs { query: RunQuery, answer: Answer<Vec<RunRecord>> },
     Events { run: RunId, after: Position, most: usize, answer: Answer<Events> },
+    Keys { after: Option<String>, most: usize, answer: Answer<Vec<Claim>> },
 }
 
 #[derive(Debug)]
@@ -36,6 +38,10 @@ impl Reader {
             match request {
                 Request::Run { run, answer } => tell(answer, self.line(run)),
                 Request::Runs { query, answer } => tell(answer, self.page(&query)),
+                Request::Keys { after, most, answer } => {
+                    let keys = keys(&self.connection, after.as_deref(), most);
+                    tell(answer, keys.map_err(|error| self.failure(&error)));
+                }
                 Request::Events { run, after, most, answer } => {
                     tell(answer, self.events(run, after, most));
                 }
@@ -94,6 +100,19 @@ fn page(connection: &Connection, query: &RunQuery) -> rusqlite::Result<Vec<RunRe
     let (sql, values) = statement::runs(query);
     let mut statement = connection.prepare_cached(&sql)?;
     statement.query_map(params_from_iter(values), record)?.collect()
+}
+
+fn keys(connection: &Connection, after: Option<&str>, most: usize) -> rusqlite::Result<Vec<Claim>> {
+    let mut statement = connection.prepare_cached(statement::KEYS)?;
+    let claim = |row: &Row<'_>| {
+        Ok(Claim {
+            key: row.get("key")?,
+            body: row.get("body")?,
+            run: run_of_sql(row.get("run")?),
+            at: Time::from_millis(row.get::<_, i64>("at")?.cast_unsigned()),
+        })
+    };
+    statement.query_map((after, to_sql(most as u64)), claim)?.collect()
 }
 
 /// The position of a run's last event, if the run is here.

@@ -29,6 +29,10 @@ pub(super) const WRITE_KEY: &str = "
 /// What a key stands for.
 pub(super) const KEY: &str = "SELECT body, run FROM keys WHERE key = ?1";
 
+/// Keys behind one, in the order of their bytes.
+pub(super) const KEYS: &str = "
+    SELECT key, body, run, at FROM keys WHERE ?1 IS NULL OR key > ?1 ORDER BY key LIMIT ?2";
+
 /// The runs that ended first, before a time, and how large they are.
 pub(super) const ENDED: &str = "
     SELECT run, events FROM runs WHERE ended_at < ?1 ORDER BY ended_at, run LIMIT ?2";
@@ -88,5 +92,16 @@ const fn index(pipeline: bool, status: bool) -> &'static str {
 
 /// All that are constant, for the test that prepares each.
 #[cfg(test)]
-pub(super) const ALL: [&str; 10] =
-    [WRITE_RUN, WRITE_CHUNK, RUN, CHUNKS, WRITE_KEY, KEY, ENDED, DROP_CHUNKS, DROP_RUN, DROP_KEYS];
+pub(super) const ALL: [&str; 11] = [
+    WRITE_RUN,
+    WRITE_CHUNK,
+    RUN,
+    CHUNKS,
+    WRITE_KEY,
+    KEY,
+    KEYS,
+    ENDED,
+    DROP_CHUNKS,
+    DROP_RUN,
+    DROP_KEYS,
+];

@@ -106,6 +106,10 @@ impl Archive for SqliteArchive {
         }
     }
 
+    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
+        self.reader.ask(|answer| reader::Request::Keys { after, most, answer })
+    }
+
     fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
         self.ask(|answer| writer::Request::Prune { runs, keys, answer })
     }

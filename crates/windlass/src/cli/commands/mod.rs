@@ -27,6 +27,8 @@ pub(super) mod runs;
 pub(super) mod schema;
 pub(super) mod serve;
 pub(super) mod show;
+#[cfg(feature = "postgres")]
+pub(super) mod store;
 pub(super) mod submit;
 mod submitted;
 pub(super) mod token;

@@ -11,7 +11,9 @@ use super::snapshots::Snapshots;
 use super::terms::Terms;
 use super::writer::Writer;
 use crate::journal::batch::Batch;
-use crate::journal::{Append, Campaign, Candidate, Journal, Leading, Position, Snapshot, Stored};
+use crate::journal::{
+    Append, Campaign, Candidate, Journal, Leading, Position, Snapshot, Stored, Transplant,
+};
 use crate::store::postgres::office::Office;
 use crate::store::postgres::partition::Partitions;
 use crate::store::postgres::schema::Tables;
@@ -98,6 +100,18 @@ impl PostgresJournal {
     pub async fn cluster(&self) -> Result<String, StoreError> {
         let reader = Arc::clone(&self.reader);
         self.office.ask(async move { reader.cluster().await }).await
+    }
+}
+
+impl Transplant for PostgresJournal {
+    fn plant(&self, batches: Vec<Stored>) -> Promise<'_, ()> {
+        let writer = Arc::clone(&self.writer);
+        self.office.ask(async move { writer.plant(batches).await })
+    }
+
+    fn root(&self, pruned: Position, term: Term, generation: u16) -> Promise<'_, ()> {
+        let writer = Arc::clone(&self.writer);
+        self.office.ask(async move { writer.root(pruned, term, generation).await })
     }
 }
 

@@ -44,9 +44,12 @@ pub(super) const TAKE_TERM: &str = "
         address = excluded.address, since = excluded.since
     RETURNING term";
 
+/// Has terms go on behind those of another journal.
+pub(super) const RAISE_TERM: &str = "UPDATE leader SET term = ?1 WHERE id = 1 AND term < ?1";
+
 /// All of them, for the test that prepares each.
 #[cfg(test)]
-pub(super) const ALL: [&str; 10] = [
+pub(super) const ALL: [&str; 11] = [
     HEAD,
     NEXT_BATCH,
     TAIL,
@@ -57,4 +60,5 @@ pub(super) const ALL: [&str; 10] = [
     NOTE_PRUNED,
     LEADER,
     TAKE_TERM,
+    RAISE_TERM,
 ];

@@ -8,7 +8,9 @@ use super::reader::{self, Reader};
 use super::tables::TABLES;
 use super::writer::{self, Writer};
 use crate::journal::batch::Batch;
-use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
+use crate::journal::{
+    Append, Campaign, Candidate, Journal, Position, Snapshot, Stored, Transplant,
+};
 use crate::store::sqlite::desk::{Answer, Desk};
 use crate::store::sqlite::{connection, failure, mount};
 use crate::store::{Now, Promise, StoreError, folder};
@@ -81,6 +83,18 @@ impl SqliteJournal {
     fn refuse<T: Send + 'static>(&self) -> Promise<'_, T> {
         let reason = "it was opened for reading only; who wants to lead or write opens it to write";
         Box::pin(async move { Err(failure::unusable(&self.place, reason)) })
+    }
+}
+
+impl Transplant for SqliteJournal {
+    fn plant(&self, batches: Vec<Stored>) -> Promise<'_, ()> {
+        let batches = batches.iter().map(Batch::of_stored).collect();
+        self.ask(|answer| writer::Request::Plant { batches, answer })
+    }
+
+    /// There are no generations here: nobody restores a part of a folder.
+    fn root(&self, pruned: Position, term: Term, _generation: u16) -> Promise<'_, ()> {
+        self.ask(|answer| writer::Request::Root { pruned, term, answer })
     }
 }
 

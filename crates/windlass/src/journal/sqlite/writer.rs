@@ -29,6 +29,8 @@ pub(super) enum Request {
     Resign { term: Term, answer: Answer<()> },
     Append { batch: Batch, answer: Answer<Position> },
     Prune { upto: Position, answer: Answer<Position> },
+    Plant { batches: Vec<Batch>, answer: Answer<()> },
+    Root { pruned: Position, term: Term, answer: Answer<()> },
 }
 
 /// How many batches go in one transaction: no commit waits longer for it than for another batch.
@@ -90,6 +92,8 @@ impl Writer {
             Request::Append { batch, answer } => group.push((batch, answer)),
             Request::Campaign { candidate, answer } => tell(answer, self.campaign(&candidate)),
             Request::Prune { upto, answer } => tell(answer, self.prune(upto)),
+            Request::Plant { batches, answer } => tell(answer, self.plant(&batches)),
+            Request::Root { pruned, term, answer } => tell(answer, self.root(pruned, term)),
             Request::Renew { term, answer } => tell(answer, self.renew(term)),
             Request::Resign { term, answer } => {
                 self.resign(term);
@@ -188,6 +192,21 @@ impl Writer {
         })
     }
 
+    /// Writes batches of another journal as they are.
+    fn plant(&mut self, batches: &[Batch]) -> Result<(), StoreError> {
+        self.transaction(|transaction| {
+            batches.iter().try_for_each(|batch| write(transaction, batch))
+        })
+    }
+
+    /// Has terms go on behind those of another journal.
+    fn root(&mut self, pruned: Position, term: Term) -> Result<(), StoreError> {
+        self.transaction(|transaction| {
+            transaction.execute(statement::NOTE_PRUNED, [to_sql(pruned.0)])?;
+            transaction.execute(statement::RAISE_TERM, [to_sql(term.0)]).map(drop)
+        })
+    }
+
     fn renew(&self, term: Term) -> Result<(), StoreError> {
         let current = self.current()?;
         let won = self.lead.as_ref().is_some_and(|lead| lead.term == term);
@@ -248,15 +267,20 @@ fn append(
         let gap = StoreError::Gap { after: batch.after, head: *head };
         return Ok(is_there(transaction, batch)?.then_some(batch.position).ok_or(gap));
     }
-    transaction.prepare_cached(statement::WRITE_BATCH)?.execute(params![
+    write(transaction, batch)?;
+    *head = batch.position;
+    Ok(Ok(batch.position))
+}
+
+fn write(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
+    let row = params![
         to_sql(batch.position.0),
         to_sql(batch.after.0 + 1),
         to_sql(batch.term.0),
         batch.name.0.cast_signed(),
         batch.events,
-    ])?;
-    *head = batch.position;
-    Ok(Ok(batch.position))
+    ];
+    transaction.prepare_cached(statement::WRITE_BATCH)?.execute(row).map(drop)
 }
 
 /// Whether the batch was written before: its caller did not hear of it and repeats it.

@@ -7,6 +7,7 @@
 pub(crate) mod address;
 pub(crate) mod failure;
 pub(crate) mod line;
+pub(crate) mod mark;
 pub(crate) mod office;
 pub(crate) mod partition;
 pub(crate) mod schema;

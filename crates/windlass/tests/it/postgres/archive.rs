@@ -18,7 +18,7 @@ fn open(address: &str) -> Arc<dyn Archive> {
 }
 
 /// A run with so many events at every other position.
-fn sealed(run: u64, events: u64) -> SealedRun {
+pub(super) fn sealed(run: u64, events: u64) -> SealedRun {
     let at = Time::from_millis(1_790_000_000_000 + run);
     let record = RunRecord {
         run: RunId(run),

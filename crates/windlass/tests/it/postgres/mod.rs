@@ -2,8 +2,10 @@
 
 mod archive;
 mod bouncer;
+mod copy;
 mod journal;
 mod logs;
+mod migrations;
 pub(crate) mod server;
 mod tables;
 mod tls;

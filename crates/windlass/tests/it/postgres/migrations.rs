@@ -1,0 +1,100 @@
+//! Tables that are made, changed, newer than this windlass, or on a server that comes and goes.
+
+use std::thread;
+
+use windlass::archive::{Archive as _, Claim, Claimed, PostgresArchive};
+use windlass::conformance::block_on;
+use windlass::core::id::{RunId, StepIx};
+use windlass::core::time::Time;
+use windlass::journal::{Journal as _, Position, PostgresJournal, PostgresOptions};
+use windlass::logs::{LogId, LogStore as _, PostgresLogs};
+use windlass::store::StoreError;
+use windlass::tables::PostgresTables;
+
+use super::server::{Server, shared};
+
+/// Opens every store at an address.
+fn open_all(address: &str) -> [Result<(), StoreError>; 4] {
+    [
+        block_on(PostgresJournal::open(address, PostgresOptions::default())).map(drop),
+        block_on(PostgresArchive::open(address)).map(drop),
+        block_on(PostgresLogs::open(address)).map(drop),
+        block_on(PostgresTables::open(address)).map(drop),
+    ]
+}
+
+/// As a new cluster starts, in whatever order its nodes come to which store.
+#[test]
+fn twenty_nodes_that_start_at_once_make_every_table_once() {
+    let (address, schema) = shared().fresh();
+    thread::scope(|scope| {
+        let nodes: Vec<_> = (0..20).map(|_| scope.spawn(|| open_all(&address))).collect();
+        for node in nodes {
+            assert_eq!(node.join().expect("it does not panic"), [const { Ok(()) }; 4]);
+        }
+    });
+    let versions = format!("SELECT count(*), min(version) > 0 FROM {schema}.windlass_schema");
+    assert_eq!(shared().psql(&versions), "4|t");
+}
+
+/// A change that fails is as if it had not been tried: whoever works with the tables of before goes on.
+#[test]
+fn a_migration_that_fails_leaves_the_tables_of_before() {
+    let (address, schema) = shared().fresh();
+    let node = block_on(PostgresJournal::open(&address, PostgresOptions::default())).unwrap();
+    // The second change finds a table in its way.
+    let version = format!("{schema}.windlass_schema SET version = 1 WHERE store = 'journal'");
+    shared().psql(&format!("UPDATE {version}"));
+    let newer = block_on(PostgresJournal::open(&address, PostgresOptions::default()));
+    let error = newer.map(drop).unwrap_err();
+    assert!(error.to_string().contains("already exists"), "{error}");
+    let told = format!("SELECT version FROM {schema}.windlass_schema WHERE store = 'journal'");
+    assert_eq!(shared().psql(&told), "1");
+    assert_eq!(block_on(node.head()), Ok(Position(0)), "who is there works on");
+    let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 1634890099";
+    assert_eq!(shared().psql(locks), "0", "and nobody waits");
+}
+
+/// Tables that a newer windlass has changed are left alone, by every store.
+#[test]
+fn newer_tables_are_refused() {
+    let (address, schema) = shared().fresh();
+    assert_eq!(open_all(&address), [const { Ok(()) }; 4]);
+    shared().psql(&format!("UPDATE {schema}.windlass_schema SET version = 99"));
+    for opened in open_all(&address) {
+        let error = opened.unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error:?}");
+        assert!(error.to_string().contains("upgrade"), "{error}");
+    }
+}
+
+/// Stores that are open go on when the server is there again, and what was said to be kept is.
+#[test]
+fn a_server_that_was_restarted_is_found_again() {
+    let server = Server::start();
+    let (address, _) = server.fresh();
+    let journal = block_on(PostgresJournal::open(&address, PostgresOptions::default())).unwrap();
+    let archive = block_on(PostgresArchive::open(&address)).unwrap();
+    let logs = block_on(PostgresLogs::open(&address)).unwrap();
+    let at = Time::from_millis(1_790_000_000_000);
+    let claim = Claim { key: "a".to_owned(), body: [7; 32], run: RunId(1), at };
+    let log = LogId { run: RunId(1), step: StepIx(1), attempt: 1, delivery: 1 };
+    assert_eq!(block_on(archive.claim(claim.clone())), Ok(Claimed::New));
+    block_on(logs.append(log, 0, b"a".to_vec())).unwrap();
+    block_on(journal.head()).unwrap();
+    for _ in 0..2 {
+        server.stop();
+        let away = [
+            block_on(journal.head()).map(drop),
+            block_on(archive.claim(claim.clone())).map(drop),
+            block_on(logs.read(log, 0..1)).map(drop),
+        ];
+        for answer in away {
+            assert!(answer.as_ref().is_err_and(StoreError::is_retryable), "{answer:?}");
+        }
+        server.start_again();
+        assert_eq!(block_on(journal.head()), Ok(Position(0)));
+        assert_eq!(block_on(archive.claim(claim.clone())), Ok(Claimed::Known(RunId(1))));
+        block_on(logs.append(log, 0, b"ab".to_vec())).unwrap();
+    }
+}
