@@ -26,6 +26,8 @@ mod lead;
 mod local_link;
 pub mod metrics;
 mod node;
+#[cfg(feature = "http")]
+pub mod observing;
 pub mod post;
 mod reader;
 mod tables;

@@ -16,6 +16,8 @@ use crate::archive::PostgresArchive;
 #[cfg(feature = "sqlite")]
 use crate::archive::SqliteArchive;
 use crate::archive::{Archive, MemoryArchive};
+#[cfg(feature = "http")]
+use crate::controller::observing::{ObservedJournal, Upstream};
 #[cfg(feature = "sqlite")]
 use crate::journal::SqliteJournal;
 use crate::journal::{Journal, MemoryJournal};
@@ -107,6 +109,13 @@ impl Stores {
         let logs = Arc::new(FileLogs::open(folder)?);
         let journal = Arc::new(journal);
         Ok(Self { journal, archive, logs, tables: None, warnings, shared: None })
+    }
+
+    /// The stores of a controller that observes a cluster: its journal is somebody else's, and it has nothing of its own.
+    #[cfg(feature = "http")]
+    pub fn observing(upstream: Arc<Upstream>, cluster: String) -> Self {
+        let journal = ObservedJournal::new(upstream, cluster.clone());
+        Self { journal: Arc::new(journal), shared: Some(cluster), ..Self::in_memory() }
     }
 
     /// Stores that end with their process.

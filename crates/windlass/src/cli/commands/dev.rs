@@ -78,6 +78,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             ttl: args.lease_ttl,
             runs: Runs::PinnedOnly,
             token_file,
+            observe: None,
             slots: each,
             labels: context.compiled.labels(&with_labels(&[])),
             compiled: context.compiled.clone(),

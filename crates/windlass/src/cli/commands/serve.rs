@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_core::spec::duration;
 use windlass_core::time::Span;
@@ -15,8 +16,9 @@ use crate::cli::serving::{self, MailPlace, Runs, Serve, TlsPaths};
 use crate::cli::settings::ConfigArgs;
 use crate::cli::{environment, otlp};
 use crate::controller::StandBy;
+use crate::controller::observing::Upstream;
 use crate::controller::traces::Collector;
-use crate::link::http::{BadPlace, Place};
+use crate::link::http::{BadPlace, Place, Places, dialler};
 use crate::link::post::{Key, Site};
 use crate::local::StoreAddress;
 
@@ -52,6 +54,13 @@ pub(crate) struct Args {
     /// Where to keep runs: a folder, or a database that controllers share, `postgres://…`; `.windlass` if not said
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
+    /// Only answer who wants to know, from what this controller tells, or whoever leads of several with commas between; no
+    /// store is needed
+    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "role"])]
+    observe: Option<Places>,
+    /// A file with the token that is shown there
+    #[arg(long, value_name = "FILE", requires = "observe")]
+    observe_token_file: Option<PathBuf>,
     /// What this controller keeps for itself; in the folder of runs, or in `.windlass`, if not said
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
@@ -190,9 +199,21 @@ fn places(args: &Args, context: &Context) -> Result<(StoreAddress, PathBuf), Cli
     Ok((store, args.state.clone().unwrap_or(beside)))
 }
 
+/// Whom it observes.
+fn upstream(args: &Args, context: &Context) -> Result<Option<Arc<Upstream>>, CliError> {
+    let Some(places) = args.observe.clone() else { return Ok(None) };
+    let file = |file: &PathBuf| context.folder.join(file);
+    let token = args.observe_token_file.as_ref().map(file);
+    let token = token.map(|file| serving::read_token(&file)).transpose()?;
+    let ca = args.ca.as_ref().map(file);
+    let dial = dialler(ca.as_deref()).map_err(CliError::usage)?;
+    Ok(Some(Arc::new(Upstream::new(places, dial, token))))
+}
+
 /// Serves until it is told to end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let (store, state) = places(args, context)?;
+    let observe = upstream(args, context)?;
     serving::serve(&Serve {
         listen: args.listen,
         advertise: args.advertise.clone(),
@@ -202,13 +223,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         store,
         state,
         name: args.name.clone().unwrap_or_else(environment::host_name),
-        stand_by: args.role.into(),
+        stand_by: if observe.is_some() { StandBy::Wait } else { args.role.into() },
         term: args.term,
         ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         ttl: args.lease_ttl,
         runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },
         token_file: args.token_file.clone(),
-        slots: args.jobs.unwrap_or_else(cores),
+        slots: if observe.is_some() { 0 } else { args.jobs.unwrap_or_else(cores) },
+        observe,
         labels: context.compiled.labels(&with_labels(&args.label)),
         compiled: context.compiled.clone(),
         root: context.folder.clone(),

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::mail::{MailPlace, MailRoom};
 use super::own::{OWN_STATE, OwnWorker, Post};
@@ -11,10 +14,16 @@ use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
 use crate::controller::StandBy;
 use crate::controller::api::{About, Api, Company};
+use crate::controller::observing::Upstream;
+use crate::link::http::CallError;
 use crate::local::{Crew, Office, Station, Stores, cluster_id};
 use crate::logs::Announced;
 use crate::worker::State;
 use crate::worker::executors::{Builtin, Guards, Traces};
+
+/// How long an observer that begins looks for whom it observes, and how soon it looks again.
+const REACH_WITHIN: Duration = Duration::from_mins(1);
+const REACH_EVERY: Duration = Duration::from_millis(250);
 
 /// A controller's stores, and the node that leads them or stands by to.
 #[derive(Debug)]
@@ -25,6 +34,8 @@ pub(super) struct Seat {
     pub(super) cluster: String,
     logs: Arc<Announced>,
     post: Option<Post>,
+    /// Whom it observes, if it does nothing else.
+    upstream: Option<Arc<Upstream>>,
 }
 
 /// Who runs steps at a controller.
@@ -42,9 +53,12 @@ pub(super) enum Hands {
 }
 
 impl Seat {
-    /// Leads stores in a folder, or says who does; where they are shared, stands by to.
+    /// Leads stores in a folder, or says who does; where they are shared, stands by to. An observer stands by for ever.
     pub(super) async fn take(order: &Serve, advertise: &str) -> Result<Self, CliError> {
-        let stores = Stores::at(&order.store, order.term).await?;
+        let stores = match &order.observe {
+            Some(upstream) => observed(upstream).await?,
+            None => Stores::at(&order.store, order.term).await?,
+        };
         order.warn(&stores.warnings);
         let address = Some(advertise.to_owned());
         let office = Office { address, ttl: order.ttl, ..Office::alone(&order.name) };
@@ -52,18 +66,23 @@ impl Seat {
         let Some(cluster) = stores.shared.clone() else {
             let station = Station::lead(&stores, office).await?;
             let cluster = own_cluster(order.home())?;
-            return Ok(Self { stores, station, cluster, logs, post: None });
+            return Ok(Self { stores, station, cluster, logs, post: None, upstream: None });
         };
         let post = Post::enter(order, &cluster)?;
         let own = post.as_ref().map(Post::worker_id);
         let office = Office { stand_by: order.stand_by, own, ..office };
         let station = Station::open(&stores, office).await?;
-        Ok(Self { stores, station, cluster, logs, post })
+        let upstream = order.observe.clone();
+        Ok(Self { stores, station, cluster, logs, post, upstream })
     }
 
     /// What is answered there.
     pub(super) fn api(&self, about: About) -> Api {
-        self.station.api(&self.stores, &self.logs, about).in_company(self.company())
+        let api = self.station.api(&self.stores, &self.logs, about);
+        match &self.upstream {
+            Some(upstream) => api.observing(Arc::clone(upstream)),
+            None => api.in_company(self.company()),
+        }
     }
 
     /// Who else can lead.
@@ -105,6 +124,21 @@ impl Seat {
             self.station.until_it_leads().await?;
         }
         Ok(hands)
+    }
+}
+
+/// The stores of an observer, once it has reached whom it observes.
+async fn observed(upstream: &Arc<Upstream>) -> Result<Stores, CliError> {
+    let began = Instant::now();
+    let mut pause = REACH_EVERY;
+    loop {
+        match upstream.cluster().await {
+            Ok(there) => return Ok(Stores::observing(Arc::clone(upstream), there.id)),
+            Err(CallError::Refused(problem)) => return Err(CallError::Refused(problem).into()),
+            Err(error) if began.elapsed() > REACH_WITHIN => return Err(error.into()),
+            Err(_) => sleep(pause).await,
+        }
+        pause = (pause * 2).min(REACH_WITHIN / 10);
     }
 }
 

@@ -23,6 +23,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
 use crate::controller::StandBy;
 use crate::controller::api::{About, FileTokens, Hosts, Server, metrics_router, router};
+use crate::controller::observing::Upstream;
 use crate::controller::traces::{Collector, Traces};
 use crate::link::http::Place;
 use crate::local::{Socket, Station, StationError, StoreAddress, peek};
@@ -46,6 +47,8 @@ pub(crate) struct Serve {
     pub(crate) rate: u32,
     /// Where its stores are.
     pub(crate) store: StoreAddress,
+    /// Whom it observes, if it does nothing else.
+    pub(crate) observe: Option<Arc<Upstream>>,
     /// The folder of what is its own.
     pub(crate) state: PathBuf,
     /// What it is called.
@@ -174,6 +177,12 @@ impl Controller {
         let url = format!("{}://{address}", order.scheme());
         let advertise = order.advertise.as_ref().map_or_else(|| url.clone(), ToString::to_string);
         let mut seat = Seat::take(order, &advertise).await?;
+        if order.observe.is_some()
+            && !order.listen.ip().is_loopback()
+            && !asks(order, &seat.station)
+        {
+            return Err(open_doors(order));
+        }
         let about = About { cluster: seat.cluster.clone(), advertise: advertise.clone() };
         let (servers, ends) = ShutdownSender::new();
         let (ending, ends_soon) = ShutdownSender::new();
@@ -209,6 +218,15 @@ impl Controller {
             Runs::Anything => format!("{} steps at a time run here too", order.slots),
             Runs::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
         };
+        if let Some(upstream) = &order.observe {
+            return order.log.greet(&format!(
+                "windlass {} observes cluster {} at {} on {}\nnothing runs and nothing is kept here; it answers who only wants to know",
+                env!("CARGO_PKG_VERSION"),
+                self.cluster,
+                upstream.place(),
+                self.url,
+            ));
+        }
         let token = if asks(order, &self.station) { " --token-file FILE" } else { "" };
         let leads = match &order.store {
             StoreAddress::Folder(_) => "leads",
@@ -307,17 +325,23 @@ async fn refuse_open_doors(order: &Serve) -> Result<(), CliError> {
         let what = "TLS is spoken here, and --advertise says http://";
         return Err(CliError::usage(what).hint("write it with https://"));
     }
-    if order.listen.ip().is_loopback() || order.token_file.is_some() {
+    // Of an observer it is known when it has read who may ask.
+    let later = order.observe.is_some();
+    if later || order.listen.ip().is_loopback() || order.token_file.is_some() {
         return Ok(());
     }
     let has_tokens = peek(&order.store, |engine| engine.keys().asks()).await;
     if has_tokens.map_err(StationError::from)? == Some(true) {
         return Ok(());
     }
+    Err(open_doors(order))
+}
+
+fn open_doors(order: &Serve) -> CliError {
     let what = format!("{} can be reached from elsewhere, and there is no token", order.listen);
-    Err(CliError::usage(what).hint(
+    CliError::usage(what).hint(
         "make one first: `windlass token create --scope admin > token`, to be shown with --token-file token; workers get one with --scope worker",
-    ))
+    )
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {

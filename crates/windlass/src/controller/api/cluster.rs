@@ -79,8 +79,12 @@ impl How {
 pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<Cluster> {
     let how = api.handle.views().look(How::of);
     // Nobody else can lead stores of its own.
-    let role =
-        if how.leads || api.company == Company::Alone { Role::Leader } else { Role::Standby };
+    let role = match api.company {
+        Company::Alone => Role::Leader,
+        Company::Others if how.leads => Role::Leader,
+        Company::Others => Role::Standby,
+        Company::Observer => Role::Observer,
+    };
     Json(Cluster {
         role,
         leader: how.led_by.map(|Leading { node, address }| Leader { node, address }),

@@ -20,15 +20,15 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Result<Response, Refused> {
-    if let Some(refused) = api.deposed() {
+    let is_read = request.method() == Method::GET;
+    if let Some(refused) = api.deposed(is_read) {
         return Err(refused);
     }
-    let is_read = request.method() == Method::GET;
     let response = next.run(request).await;
     // It was told, on its way, that nobody leads here: by now it may be known who does.
     let names_nobody = response.headers().get(LEADER_HEADER).is_some_and(HeaderValue::is_empty);
     let is_lost = response.status() == StatusCode::SERVICE_UNAVAILABLE && names_nobody;
-    match api.deposed() {
+    match api.deposed(is_read) {
         Some(refused) if is_read || is_lost => Err(refused),
         _ => Ok(response),
     }

@@ -15,6 +15,7 @@
 //! | `foreign` | workers of any make |
 //! | `cluster`, `metrics` | which cluster this is, and whether it is well, in numbers too |
 //! | `tokens`, `forced` | who may ask and who did; what an operator does against somebody's will |
+//! | `journal`, `observed` | what controllers read that observe, and what those answer themselves |
 //! | `leading` | only who leads answers; others say who does |
 //! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
 //! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
@@ -33,10 +34,12 @@ mod forced;
 mod foreign;
 mod hosts;
 mod input;
+mod journal;
 mod keys;
 mod leading;
 mod metrics;
 mod names;
+mod observed;
 mod openapi;
 mod rates;
 mod refused;

@@ -56,6 +56,12 @@ impl Refused {
         Self { leader: address, ..refused }
     }
 
+    /// Somebody else has what an observer has not.
+    pub(super) fn ask_there(detail: String, place: String) -> Self {
+        let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail);
+        Self { leader: Some(place), ..refused }
+    }
+
     /// There is no such run.
     pub(super) fn no_such_run(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "no_such_run", detail.into())

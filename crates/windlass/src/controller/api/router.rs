@@ -17,8 +17,9 @@ use super::hosts::{self, Hosts};
 use super::rates::{self, Rates};
 use super::refused::Refused;
 use super::routes::{Answers, Needs, Route, routes};
-use super::{documents, input, leading, metrics};
+use super::{documents, input, leading, metrics, observed};
 use crate::archive::Archive;
+use crate::controller::observing::Upstream;
 use crate::controller::{Handle, Histories, Intake, View};
 use crate::journal::Journal;
 use crate::link::http::ClusterId;
@@ -40,6 +41,8 @@ pub struct Api {
     pub(super) tokens: FileTokens,
     /// Who else may lead the same stores.
     pub(super) company: Company,
+    /// Whom an observer asks for what only stores have.
+    pub(super) upstream: Option<Arc<Upstream>>,
     /// Whether only the user of this machine gets here, who need not show anything.
     pub(super) is_owners: bool,
     /// What it is known by; by anything, where only this machine's user gets in.
@@ -76,6 +79,8 @@ pub enum Company {
     Alone,
     /// Others at times: only who leads answers.
     Others,
+    /// Others, always: it has no stores, and answers who only wants to know.
+    Observer,
 }
 
 /// What a controller says of itself.
@@ -99,6 +104,7 @@ impl Api {
             clock,
             tokens: FileTokens::new(&[]),
             company: Company::Alone,
+            upstream: None,
             is_owners: false,
             hosts: None,
             rates: Rates::new(rates::USUAL),
@@ -120,6 +126,12 @@ impl Api {
     #[must_use]
     pub fn in_company(self, company: Company) -> Self {
         Self { company, ..self }
+    }
+
+    /// The same, of a controller that observes this cluster and has no stores.
+    #[must_use]
+    pub fn observing(self, upstream: Arc<Upstream>) -> Self {
+        Self { company: Company::Observer, upstream: Some(upstream), ..self }
     }
 
     /// The same, behind a door that only the user of this machine can open.
@@ -151,10 +163,12 @@ impl Api {
         Self { ending: Some(ending), ..self }
     }
 
-    /// Why this controller answers nothing, if others lead its stores and it does not.
-    pub(super) fn deposed(&self) -> Option<Refused> {
-        if self.company == Company::Alone {
-            return None;
+    /// Why this controller does not answer, if others lead its stores and it does not.
+    pub(super) fn deposed(&self, is_read: bool) -> Option<Refused> {
+        match self.company {
+            Company::Alone => return None,
+            Company::Observer if is_read => return None,
+            Company::Others | Company::Observer => {}
         }
         let leader = |view: &View| (!view.leads()).then(|| view.led_by.clone());
         let leader = self.handle.views().look(leader)?;
@@ -171,6 +185,12 @@ pub fn router(api: Arc<Api>) -> Router {
     let mut router = Router::new();
     for Route { path, needs, answers, handler, .. } in routes() {
         let gate = Gate { api: Arc::clone(&api), needs };
+        let handler = match answers {
+            Answers::WhoLeads => {
+                handler.layer(from_fn_with_state(Arc::clone(&api), observed::answer))
+            }
+            Answers::Each => handler,
+        };
         let counted = handler.layer(from_fn_with_state(gate.clone(), rates::count));
         let mut guarded = counted.layer(from_fn_with_state(gate, access::check));
         if answers == Answers::WhoLeads {

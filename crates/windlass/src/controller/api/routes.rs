@@ -12,7 +12,8 @@ use windlass_core::access::Scope;
 
 use super::router::Api;
 use super::{
-    cluster, events, forced, foreign, keys, metrics, openapi, runs, sessions, tokens, workers,
+    cluster, events, forced, foreign, journal, keys, metrics, openapi, runs, sessions, tokens,
+    workers,
 };
 
 /// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
@@ -111,6 +112,8 @@ pub(super) fn routes() -> Vec<Route> {
         read("/runs/{run}/logs/search", runs::search),
         read("/runs/{run}/summaries", runs::summaries),
         read("/runs/{run}/logs/{step}/{attempt}/{delivery}", runs::log),
+        read("/journal", journal::tail),
+        read("/journal/snapshot", journal::snapshot),
         read("/events", events::all),
         read("/workers", workers::list),
         admin("/workers/{id}/drain", workers::drain),

@@ -83,6 +83,7 @@ pub struct Client {
     dial: Arc<dyn Dial>,
     credentials: Credentials,
     idle: Mutex<Vec<Idle>>,
+    answer_max: usize,
 }
 
 /// A connection that nobody uses.
@@ -133,7 +134,13 @@ impl<'a> Ask<'a> {
 impl Client {
     /// A client that makes its connections so, and shows these credentials.
     pub fn new(dial: Arc<dyn Dial>, credentials: Credentials) -> Self {
-        Self { dial, credentials, idle: Mutex::new(Vec::new()) }
+        Self { dial, credentials, idle: Mutex::new(Vec::new()), answer_max: ANSWER_MAX }
+    }
+
+    /// The same, which takes larger answers.
+    #[must_use]
+    pub fn with_answers_up_to(self, answer_max: usize) -> Self {
+        Self { answer_max, ..self }
     }
 
     /// What it shows of itself.
@@ -211,7 +218,7 @@ impl Client {
     ) -> Result<Answered, String> {
         let request = self.request(ask)?;
         let answered = sender.send_request(request).await.map_err(|error| explain(&error))?;
-        let answered = collect(answered).await?;
+        let answered = collect(answered, self.answer_max).await?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !sender.is_closed() {
             idle.push(Idle { place: ask.place.clone(), sender });
@@ -247,13 +254,16 @@ fn secret(text: &str) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
-async fn collect(answered: Response<hyper::body::Incoming>) -> Result<Answered, String> {
+async fn collect(
+    answered: Response<hyper::body::Incoming>,
+    most: usize,
+) -> Result<Answered, String> {
     let (head, body) = answered.into_parts();
-    let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| {
-        match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => format!("an answer of more than {ANSWER_MAX} bytes"),
-            None => error.to_string(),
-        }
+    let body = Limited::new(body, most).collect().await.map_err(|error| match error
+        .downcast_ref::<LengthLimitError>()
+    {
+        Some(_) => format!("an answer of more than {most} bytes"),
+        None => error.to_string(),
     })?;
     Ok(Answered { status: head.status, headers: head.headers, body: body.to_bytes() })
 }

@@ -34,7 +34,8 @@ pub use follow::{BadPlace, Place, Places, may_follow};
 pub use testament::{report_ended, say_goodbye};
 pub(crate) use wire::BUFFER_MAX;
 pub use wire::{
-    Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, KEY_HEADER, LEADER_HEADER,
-    LOG_SIZE_HEADER, Leader, PROTOCOL, PROTOCOL_HEADER, Problem, Role, WORKER_HEADER,
+    Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, JOURNAL_TYPE, JournalPage,
+    KEY_HEADER, LAG_HEADER, LEADER_HEADER, LOG_SIZE_HEADER, Leader, POSITION_HEADER, PROTOCOL,
+    PROTOCOL_HEADER, Problem, Role, WORKER_HEADER,
 };
 pub use worker_link::HttpLink;

@@ -1,9 +1,9 @@
 //! What the bodies and headers say, apart from the session's own messages.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::id::{Fence, Incarnation, Term, WorkerId};
 
-use crate::journal::{self, Position, Recorded};
+use crate::journal::{self, BatchId, Position, Recorded, Stored};
 use crate::link::output::bytes;
 
 /// The version of the protocol between a worker and its leader. It grows when an older end would misunderstand a newer.
@@ -26,6 +26,15 @@ pub const KEY_HEADER: &str = "idempotency-key";
 
 /// The kind of content that an [`EventsPage`] is.
 pub const EVENTS_TYPE: &str = "application/vnd.windlass.events";
+
+/// The kind of content that a [`JournalPage`] is, and a state of the engine.
+pub const JOURNAL_TYPE: &str = "application/vnd.windlass.journal";
+
+/// Says up to where the journal was looked through, or which position a state is of.
+pub const POSITION_HEADER: &str = "windlass-position";
+
+/// Says for how many milliseconds an observer has not had everything that there was.
+pub const LAG_HEADER: &str = "windlass-lag-ms";
 
 /// Bytes that are read ahead of what is made of them, for each connection. A head has to fit in it; of a body, the rest
 /// waits with whoever sends it. Left to itself it would grow to seven times as much, and be kept so.
@@ -71,6 +80,8 @@ pub enum Role {
     Leader,
     /// It follows, and takes over.
     Standby,
+    /// It follows, and only answers.
+    Observer,
 }
 
 /// Who leads.
@@ -89,6 +100,59 @@ pub struct EndedReport {
     pub incarnation: Incarnation,
     /// Every lease that was started and has no verdict.
     pub started: Vec<Fence>,
+}
+
+/// Batches of a journal as they are kept, for controllers that observe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalPage {
+    /// The last event's position in the journal.
+    pub head: u64,
+    /// The batches, in order.
+    batches: Vec<PagedBatch>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PagedBatch {
+    position: u64,
+    term: u64,
+    batch: u64,
+    #[serde(with = "bytes")]
+    events: Vec<u8>,
+}
+
+impl JournalPage {
+    /// A page of the first of these batches, up to about so many bytes.
+    pub fn new(batches: &[Stored], head: u64, most: usize) -> Self {
+        let mut room = Some(most);
+        let paged = batches.iter().map_while(|stored| {
+            let left = room?;
+            let events = journal::encode(&stored.events);
+            room = left.checked_sub(events.len());
+            let (position, term, batch) = (stored.position.0, stored.term.0, stored.batch.0);
+            Some(PagedBatch { position, term, batch, events })
+        });
+        Self { head, batches: paged.collect() }
+    }
+
+    /// The bytes of the page.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a page is plain data")
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote, or says what is wrong with it.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        postcard::from_bytes(bytes)
+            .map_err(|error| format!("this is no page of a journal: {error}"))
+    }
+
+    /// The batches.
+    pub fn unpack(self) -> Result<Vec<Stored>, String> {
+        let stored = |it: PagedBatch| {
+            let (position, events) = (Position(it.position), journal::decode(&it.events)?);
+            Ok(Stored { position, term: Term(it.term), batch: BatchId(it.batch), events })
+        };
+        self.batches.into_iter().map(stored).collect()
+    }
 }
 
 /// Events of a run as windlass keeps them, for its own command line.

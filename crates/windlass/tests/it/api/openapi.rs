@@ -97,6 +97,8 @@ impl Listener<'_> {
             "/workers",
             "/locks",
             "/keys?status=completed",
+            "/journal?after=0",
+            "/journal/snapshot",
             "/queue",
             "/runs?limit=1",
             "/events?after=0",

@@ -6,6 +6,7 @@ mod distribution;
 mod endings;
 mod load;
 mod metrics;
+mod observers;
 mod parity;
 mod strangers;
 #[cfg(all(feature = "http", feature = "sqlite"))]

@@ -6,4 +6,5 @@ mod faults;
 mod flapping;
 mod handing_over;
 mod leading;
+mod observing;
 mod restored;

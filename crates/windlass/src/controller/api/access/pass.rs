@@ -42,7 +42,7 @@ impl Pass {
     /// Why it opens nothing any more, if that is so.
     pub(super) fn refusal(&self, api: &Api) -> Option<Refused> {
         // What was begun under a term ends with it: who leads next goes on.
-        if let Some(deposed) = api.deposed() {
+        if let Some(deposed) = api.deposed(true) {
             return Some(deposed);
         }
         match self.key {

@@ -19,10 +19,8 @@ use crate::controller::api::input::{self, Query};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
 use crate::journal::{Position, Recorded};
+use crate::link::http::POSITION_HEADER;
 use crate::store::StoreError;
-
-/// Says up to where the journal was looked through, beside events of it.
-const POSITION_HEADER: &str = "windlass-position";
 
 /// Says from where on events can be had, beside the word that others are gone.
 const OLDEST_HEADER: &str = "windlass-oldest";

@@ -3,8 +3,29 @@
 use crate::controller::api::openapi::operation::{Operation, get, post};
 use crate::controller::api::openapi::schema::{anything, count, list, named, object, text, word};
 use crate::controller::api::openapi::schemas::KEY_STATUS;
+use crate::link::http::JOURNAL_TYPE;
 
 pub(super) fn operations() -> Vec<Operation> {
+    let mut operations = shown();
+    operations.extend(observed());
+    operations
+}
+
+/// What controllers read that observe.
+fn observed() -> Vec<Operation> {
+    vec![
+        get("/journal", "What the leader wrote, as it is kept, for controllers that observe")
+            .query("after", count(), "Batches behind this position")
+            .query("limit", count(), "About so many events, at most 16,384")
+            .answers_as(200, "A page of batches", JOURNAL_TYPE, anything())
+            .refuses(&["gone"]),
+        get("/journal/snapshot", "The newest state that was saved, to begin with")
+            .answers_as(200, "A state; `windlass-position` says of when", JOURNAL_TYPE, anything())
+            .answers_nothing(204, "None was saved yet"),
+    ]
+}
+
+fn shown() -> Vec<Operation> {
     vec![
         get("/openapi.json", "This document").answers(200, "OpenAPI 3.1", anything()),
         get("/healthz", "Whether the process answers").answers_as(

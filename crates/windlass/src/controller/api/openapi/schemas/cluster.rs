@@ -29,7 +29,7 @@ fn cluster() -> Value {
         ("version", text()),
         ("protocol", count()),
         ("advertise", text()),
-        ("role", word(&["leader", "standby"])),
+        ("role", word(&["leader", "standby", "observer"])),
         ("leader", or_null(leader)),
         ("term", count()),
         ("position", count()),

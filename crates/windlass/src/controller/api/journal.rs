@@ -1,0 +1,64 @@
+//! `GET /journal`, `GET /journal/snapshot`: what the leader wrote, as it is kept, for controllers that observe
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+
+use super::input::Query;
+use super::refused::Refused;
+use super::router::Api;
+use crate::journal::{Position, Stored};
+use crate::link::http::{JOURNAL_TYPE, JournalPage, POSITION_HEADER};
+use crate::store::StoreError;
+
+/// Events of one page, at most.
+const PAGE_MAX: usize = 16_384;
+
+/// Bytes of a page, about: a batch is not cut.
+const BYTES_MAX: usize = 4 << 20;
+
+/// From where on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    after: u64,
+    limit: Option<usize>,
+}
+
+/// Batches behind a position.
+pub(super) async fn tail(
+    State(api): State<Arc<Api>>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Refused> {
+    let _turn = api.streams.turn().await;
+    let most = asked.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+    let batches = match api.kept.journal.tail(Position(asked.after), most).await {
+        Err(StoreError::Pruned { upto }) => return Err(gone(asked.after, upto)),
+        batches => batches?,
+    };
+    let head = api.handle.views().look(|view| view.position.0);
+    let last = batches.last().map_or(0, |batch: &Stored| batch.position.0);
+    let page = JournalPage::new(&batches, head.max(last), BYTES_MAX);
+    Ok(([(header::CONTENT_TYPE, JOURNAL_TYPE)], page.encode()).into_response())
+}
+
+/// The newest state that was saved: whoever begins with it need not read what is before it.
+pub(super) async fn snapshot(State(api): State<Arc<Api>>) -> Result<Response, Refused> {
+    let _turn = api.streams.turn().await;
+    let Some(snapshot) = api.kept.journal.snapshot().await? else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let position = [(POSITION_HEADER, snapshot.position.to_string())];
+    let content = [(header::CONTENT_TYPE, JOURNAL_TYPE)];
+    Ok((position, content, snapshot.state).into_response())
+}
+
+fn gone(after: u64, upto: Position) -> Refused {
+    let detail = format!(
+        "what came behind position {after} has left the journal up to {upto}: begin with /journal/snapshot"
+    );
+    Refused::new(StatusCode::GONE, "gone", detail)
+}
