@@ -12,6 +12,8 @@ mod cluster;
 mod collector;
 mod conformance;
 mod controller;
+#[cfg(all(feature = "http", target_os = "linux"))]
+mod deploy;
 #[cfg(feature = "sqlite")]
 mod disks;
 #[cfg(target_os = "linux")]
