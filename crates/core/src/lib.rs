@@ -13,6 +13,7 @@ pub mod expand;
 pub mod expr;
 pub mod failure;
 pub mod id;
+pub mod instance;
 pub mod leader;
 pub mod once;
 pub mod outcome;

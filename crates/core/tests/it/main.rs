@@ -11,6 +11,7 @@ mod distribution;
 mod endings;
 mod event_page;
 mod hostile;
+mod instances;
 mod leader;
 mod leadership;
 mod lock_order;
