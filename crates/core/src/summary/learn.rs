@@ -17,8 +17,9 @@ impl Summary {
         }
         match event {
             Event::Led { term, own, .. } => self.learn_led(at, *term, *own),
-            Event::WorkerRegistered { worker, name, labels, .. } => {
+            Event::WorkerRegistered { worker, name, labels, slots, .. } => {
                 self.know_worker(*worker, name, Some(labels));
+                self.know_slots(*worker, *slots, at);
             }
             Event::RunCancelled { level, reason, .. } => self.learn_cancelled(*level, *reason),
             Event::RunEnded { status, .. } => {

@@ -10,6 +10,7 @@
 //! | `cause` | which steps failed by themselves, and what hangs on them |
 //! | `path` | which steps the run's wall time is made of |
 //! | `again` | what a rerun does again, and what it takes over |
+//! | `share` | what each worker did, and how much of its time that took |
 //! | `verdict` | what the run means for an exit code |
 //! | `forecast` | how long the rest will take |
 //! | `json` | the same for machines |
@@ -21,6 +22,7 @@ mod json;
 mod learn;
 mod path;
 mod reason;
+mod share;
 mod step;
 mod summary_type;
 mod tally;
@@ -30,6 +32,7 @@ pub use again::{Again, Part};
 pub use cause::RootCause;
 pub use forecast::{Durations, Forecast};
 pub use path::{CriticalPath, Link};
+pub use share::Share;
 pub use step::{Step, Try};
 pub use summary_type::Summary;
 pub use tally::Tally;

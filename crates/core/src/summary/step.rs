@@ -229,7 +229,7 @@ impl<'a> Step<'a> {
 }
 
 impl Summary {
-    fn try_of(&self, record: &Record) -> Try<'_> {
+    pub(super) fn try_of(&self, record: &Record) -> Try<'_> {
         let come = |at: Time| (at != Time::ZERO).then_some(at);
         let began_at = record.started_at.max(record.granted_at);
         // What is lost with its leader was lost when the leader was; when it is found, nobody has run it for a while.

@@ -50,6 +50,8 @@ pub(super) struct Known {
     pub(super) name: Box<str>,
     /// `None`: only its name was told.
     pub(super) labels: Option<Labels>,
+    /// Steps that it runs at a time, and since when, where that was told.
+    pub(super) slots: Option<(u32, Time)>,
 }
 
 impl Summary {
@@ -97,9 +99,9 @@ impl Summary {
 
     /// Names a worker that registered before the run began, with its labels where they are known.
     pub fn know_worker(&mut self, id: WorkerId, name: &str, labels: Option<&Labels>) {
-        let known = Known { id, name: name.into(), labels: labels.cloned() };
+        let known = Known { id, name: name.into(), labels: labels.cloned(), slots: None };
         match self.workers.iter_mut().find(|known| known.id == id) {
-            Some(former) => *former = known,
+            Some(former) => *former = Known { slots: former.slots, ..known },
             None => self.workers.push(known),
         }
     }
@@ -198,7 +200,7 @@ impl Summary {
     pub(super) fn worker_place(&mut self, id: WorkerId) -> u32 {
         let place = self.workers.iter().position(|known| known.id == id);
         let place = place.unwrap_or_else(|| {
-            self.workers.push(Known { id, name: id.to_string().into(), labels: None });
+            self.workers.push(Known { id, name: id.to_string().into(), labels: None, slots: None });
             self.workers.len() - 1
         });
         u32::try_from(place).unwrap_or(NONE)

@@ -327,3 +327,25 @@ fn a_hundred_thousand_steps_are_no_burden() {
     assert_eq!(summary.unplaceable().count(), 100_000);
     assert_eq!(summary.critical_path().links, []);
 }
+
+#[test]
+fn shares_are_what_each_worker_did_of_the_time_that_it_was_there() {
+    let crew = Crew::new().worker("ann", 1, []);
+    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+        for name in ["a", "b", "c"] {
+            plan.step(name, StepSpec::default(), []);
+        }
+    });
+    story.after(2).succeed("a");
+    let now = story.crew.now;
+    let [ann] = story.summary().shares(now)[..] else { panic!("one worker") };
+    assert_eq!((ann.worker, ann.busy, ann.percent), ("ann", Span::secs(2), Some(100)));
+    story.crew.join("ben", 2, []);
+    story.fold();
+    story.after(4).succeed("b").succeed("c");
+    let now = story.crew.now;
+    let shares = story.summary().shares(now);
+    let told: Vec<_> = shares.iter().map(|it| (it.worker, it.tries, it.busy, it.percent)).collect();
+    let expected = [("ann", 2, Span::secs(6), Some(100)), ("ben", 1, Span::secs(4), Some(50))];
+    assert_eq!(told, expected);
+}

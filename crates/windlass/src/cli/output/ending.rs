@@ -11,6 +11,7 @@ use super::lines::harmless;
 use super::look::Look;
 use super::span_text::span_text;
 use super::steps_table::steps_table;
+use super::table::{Align, Table};
 use super::width::{columns, flow, pad};
 use crate::logs::LogId;
 
@@ -28,6 +29,8 @@ impl<F: FnMut(LogId, usize) -> Vec<u8>> Logs for F {
 
 /// Steps that are skipped for want of a worker and named one by one.
 const UNPLACEABLE_MAX: usize = 10;
+/// Workers that are told of one by one.
+const WORKERS_MAX: usize = 32;
 /// Steps of the critical path that are named; of a longer one the beginning and the end.
 const PATH_MAX: usize = 6;
 
@@ -47,12 +50,34 @@ pub fn ending(
         }
     };
     part(steps_table(look, summary, now, hints));
+    part(shares(look, summary, now));
     part(course(look, summary));
     part(unplaceable(look, summary));
     for failure in failures(look, summary, now, logs, hints) {
         part(failure);
     }
     part(vec![verdict_line(look, summary, now)]);
+    lines
+}
+
+/// What each worker did, where there were several.
+fn shares(look: &Look, summary: &Summary, now: Time) -> Vec<String> {
+    let shares = summary.shares(now);
+    if shares.len() < 2 {
+        return Vec::new();
+    }
+    let left = shares.len().saturating_sub(WORKERS_MAX);
+    let (right, head) = (Align::Right, ("worker", Align::Left));
+    let mut table = Table::new([head, ("steps", right), ("busy", right), ("use", right)]);
+    for share in shares.iter().take(WORKERS_MAX) {
+        let percent = share.percent.map(|percent| format!("{percent}%")).unwrap_or_default();
+        let (tries, busy) = (share.tries.to_string(), span_text(share.busy));
+        table.row([harmless(share.worker), tries, busy, percent]);
+    }
+    let mut lines = table.lines(look);
+    if left > 0 {
+        lines.push(look.paint(Ink::Quiet, &format!("{} {left} more workers", look.ellipsis())));
+    }
     lines
 }
 

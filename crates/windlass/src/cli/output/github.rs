@@ -56,6 +56,7 @@ pub fn markdown(
         push_failure(&mut page, summary, cause, now, logs);
     }
     push_table(&mut page, summary, now);
+    push_shares(&mut page, summary, now);
     for (step, text) in written {
         let _ = write!(page, "\n#### {}\n\n{}\n", escape(step), text.trim_end());
     }
@@ -92,6 +93,20 @@ fn push_table(page: &mut String, summary: &Summary, now: Time) {
     let left = (summary.plan().step_count() as usize).saturating_sub(ROWS_MAX);
     if left > 0 {
         let _ = write!(page, "\n{left} more steps are not shown.\n");
+    }
+}
+
+/// What each worker did, where there were several.
+fn push_shares(page: &mut String, summary: &Summary, now: Time) {
+    let shares = summary.shares(now);
+    if shares.len() < 2 {
+        return;
+    }
+    page.push_str("\n| worker | steps | busy | use |\n|---|--:|--:|--:|\n");
+    for share in shares.iter().take(ROWS_MAX) {
+        let percent = share.percent.map(|percent| format!("{percent}%")).unwrap_or_default();
+        let (worker, busy) = (escape(share.worker), span_text(share.busy));
+        let _ = writeln!(page, "| {worker} | {} | {busy} | {percent} |", share.tries);
     }
 }
 

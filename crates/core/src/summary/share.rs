@@ -1,0 +1,56 @@
+//! What each worker did of a run, and how much of its time that took.
+
+use std::collections::BTreeMap;
+
+use super::summary_type::Summary;
+use crate::id::WorkerId;
+use crate::outcome::OutcomeKind;
+use crate::time::{Span, Time};
+
+/// What one worker did of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share<'a> {
+    /// Its name.
+    pub worker: &'a str,
+    /// Hand-outs that it began, or may have.
+    pub tries: u32,
+    /// How long its slots were taken by them, all together.
+    pub busy: Span,
+    /// Of a hundred parts of the time that its slots had, how many that is: from when it came to the end of the run. Not
+    /// known where only its name is.
+    pub percent: Option<u64>,
+}
+
+impl Summary {
+    /// Says how many steps a worker runs at a time, and since when it does.
+    pub fn know_slots(&mut self, id: WorkerId, slots: u32, since: Time) {
+        if let Some(known) = self.workers.iter_mut().find(|known| known.id == id) {
+            // It may have been here before; what it did then counts as well.
+            let since = known.slots.map_or(since, |(_, before)| before.min(since));
+            known.slots = Some((slots, since));
+        }
+    }
+
+    /// The share of every worker that held a step, by name.
+    pub fn shares(&self, now: Time) -> Vec<Share<'_>> {
+        let end = self.ended_at.unwrap_or(now);
+        let mut shares: BTreeMap<u32, (u32, Span)> =
+            self.met.iter().map(|place| (*place, (0, Span::ZERO))).collect();
+        for record in &self.records {
+            let (tries, busy) = shares.entry(record.worker).or_default();
+            *tries += u32::from(record.outcome != Some(OutcomeKind::Released));
+            *busy = *busy + self.try_of(record).time(end);
+        }
+        let share = |(place, (tries, busy)): (u32, (u32, Span))| {
+            let known = self.workers.get(place as usize)?;
+            let percent = known.slots.and_then(|(slots, since)| {
+                let there = end.since(since.max(self.submitted_at)).as_millis() * u64::from(slots);
+                (there > 0).then(|| (busy.as_millis() * 100 / there).min(100))
+            });
+            Some(Share { worker: &known.name, tries, busy, percent })
+        };
+        let mut shares: Vec<Share<'_>> = shares.into_iter().filter_map(share).collect();
+        shares.sort_by_key(|share| share.worker);
+        shares
+    }
+}
