@@ -1,7 +1,8 @@
 //! Every environment variable that the command line reads is read here: `NO_COLOR`, `CLICOLOR_FORCE`, `TERM`, `CI`,
 //! `GITHUB_ACTIONS` and the locale, which decide how text looks, `COLUMNS`, where a user's own files are, by
 //! `XDG_CONFIG_HOME` and `HOME`, where spans go and what they are a part of, by `OTEL_…` and `TRACEPARENT`, and those of
-//! settings, `WINDLASS_…`, which `settings` makes something of.
+//! settings, `WINDLASS_…`, which `settings` makes something of, or `instances` for a run that several processes share: with
+//! `GITHUB_RUN_ID`, `GITHUB_RUN_ATTEMPT` and `CI_PIPELINE_ID`, which name it.
 
 use std::path::PathBuf;
 
@@ -11,6 +12,11 @@ use windlass_core::trace::TraceParent;
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// The value of a variable, if it has one: an empty one counts as absent.
+pub(super) fn set(name: &str) -> Option<String> {
+    variable(name).filter(|value| !value.is_empty())
 }
 
 /// `COLUMNS`: how wide the output may be, whatever the terminal is.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use windlass_core::requirement::Labels;
 use windlass_core::shown::{NAME_MAX, is_label};
+use windlass_core::spec::limit;
+use windlass_core::time::Span;
 
 use super::otlp;
 use super::output::OutputMode;
@@ -87,6 +89,11 @@ impl HowArgs {
 pub(crate) fn cores() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     u32::try_from(cores).unwrap_or(1)
+}
+
+/// A span of time, as it is given.
+pub(crate) fn read_duration(text: &str) -> Result<Span, String> {
+    limit(text).map_err(|_| "write it like 250ms, 90s, 15m or 2h, not zero".to_owned())
 }
 
 /// One label, as it is given.

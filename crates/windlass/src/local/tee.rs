@@ -1,5 +1,6 @@
 //! Logs that are also shown as they are written.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +25,12 @@ pub struct Tee {
     logs: Arc<dyn LogStore>,
     shown: mpsc::Sender<Printed>,
     stalled: Mutex<Option<StoreError>>,
+    /// How far each log was shown: what is sent over a link may come twice.
+    upto: Mutex<BTreeMap<LogId, u64>>,
 }
+
+/// Logs of which it is remembered how far they were shown. Of others something may be shown twice, and nothing is lost.
+const REMEMBERED_MAX: usize = 4_096;
 
 /// Chunks that may wait for the screen.
 const WAITING_MAX: usize = 256;
@@ -33,12 +39,25 @@ impl Tee {
     /// Passes on what is written to the logs.
     pub fn new(logs: Arc<dyn LogStore>) -> (Self, mpsc::Receiver<Printed>) {
         let (shown, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { logs, shown, stalled: Mutex::new(None) }, receiver)
+        let (stalled, upto) = (Mutex::new(None), Mutex::default());
+        (Self { logs, shown, stalled, upto }, receiver)
     }
 
     /// Why what steps print cannot be kept at the moment.
     pub fn stalled(&self) -> Option<StoreError> {
         self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What of a piece was not shown yet.
+    fn new_bytes(&self, log: LogId, at: u64, mut bytes: Vec<u8>) -> Vec<u8> {
+        let mut upto = self.upto.lock().unwrap_or_else(PoisonError::into_inner);
+        if upto.len() >= REMEMBERED_MAX && !upto.contains_key(&log) {
+            upto.pop_first();
+        }
+        let shown = upto.entry(log).or_insert(at);
+        let known = usize::try_from(shown.saturating_sub(at)).unwrap_or(usize::MAX);
+        *shown = (*shown).max(at + bytes.len() as u64);
+        bytes.split_off(known.min(bytes.len()))
     }
 
     fn set_stalled(&self, why: Option<StoreError>) {
@@ -52,11 +71,15 @@ impl LogStore for Tee {
             let written = self.logs.append(log, at, bytes.clone()).await;
             // It will be written again: it is shown once.
             let stalled = written.as_ref().err().filter(|error| error.is_retryable()).cloned();
-            let again = stalled.is_some();
+            // What comes before its time comes once more.
+            let again = stalled.is_some() || matches!(written, Err(StoreError::Gap { .. }));
             self.set_stalled(stalled);
             if !again && !log.is_notes() {
-                // A screen that is gone shows nothing.
-                drop(self.shown.send(Printed { log, bytes }).await);
+                let bytes = self.new_bytes(log, at, bytes);
+                if !bytes.is_empty() {
+                    // A screen that is gone shows nothing.
+                    drop(self.shown.send(Printed { log, bytes }).await);
+                }
             }
             written
         })

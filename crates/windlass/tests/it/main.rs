@@ -25,6 +25,8 @@ mod golden;
 mod guard;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
 mod ha;
+#[cfg(all(feature = "redis", target_os = "linux"))]
+mod instances;
 mod links;
 mod logs;
 #[cfg(all(feature = "postgres", target_os = "linux"))]

@@ -134,6 +134,7 @@ fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order
         json: args.how.json,
         junit: args.how.junit.clone(),
         collector: args.how.collector(),
+        leading: None,
         look: context.err,
     }))
 }

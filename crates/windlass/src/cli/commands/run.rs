@@ -6,19 +6,20 @@ use std::sync::Arc;
 use windlass_core::engine::{RunOptions, Unplaceable};
 use windlass_core::expand::Expanded;
 use windlass_core::problem::Severity;
-use windlass_core::spec::limit;
 use windlass_core::time::Span;
 
 use crate::cli::args::GivenParam;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::how::HowArgs;
+use crate::cli::how::{HowArgs, read_duration};
+use crate::cli::instances::{self, InstanceArgs, Leading, Part, Working};
 use crate::cli::load::Loaded;
-use crate::cli::output::{Hints, quoted};
+use crate::cli::output::{self, Hints, Ink, Level, LogFormat, Logger, quoted};
 use crate::cli::part::PartArgs;
 use crate::cli::project::{STORE, Target};
 use crate::cli::reading;
 use crate::cli::running::{self, Order, What};
+use crate::local::system_now;
 
 /// Run a pipeline on this machine
 #[derive(Debug, clap::Args)]
@@ -57,10 +58,8 @@ pub(crate) struct Args {
     store: Option<String>,
     #[command(flatten)]
     how: HowArgs,
-}
-
-pub(super) fn read_duration(text: &str) -> Result<Span, String> {
-    limit(text).map_err(|_| "write it like 250ms, 90s, 15m or 2h, not zero".to_owned())
+    #[command(flatten)]
+    instance: InstanceArgs,
 }
 
 /// Plans the run and does it.
@@ -80,12 +79,31 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         Err(_) if args.names_run() && target.file.is_none() => (None, args.root(context)?),
         Err(error) => return Err(error),
     };
+    let leading = match args.instance.part(context)? {
+        Part::Alone => None,
+        Part::StandsIn { total } => {
+            tell_stand_in(context, total);
+            None
+        }
+        Part::Leads(leading) => Some(Arc::new(*leading)),
+        Part::Works(meets) => {
+            return instances::work(Working {
+                meets: *meets,
+                states: root.join(STORE).join("workers"),
+                root,
+                slots: args.how.slots(),
+                labels: args.how.labels(),
+                log: Logger { format: LogFormat::Text, level: Level::Info, clock: system_now },
+            });
+        }
+    };
     let store = args.store(&root);
     running::run(Order {
         hints: args.hints(&target, context, store.as_deref()),
         root,
         store,
-        what: args.what(expanded),
+        what: args.what(expanded, leading.as_deref()),
+        leading,
         slots: args.how.slots(),
         labels: context.compiled.labels(&args.how.labels()),
         compiled: context.compiled.clone(),
@@ -96,6 +114,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         collector: args.how.collector(),
         look: context.err,
     })
+}
+
+/// Nobody is to think that several machines are at work.
+fn tell_stand_in(context: &Context, total: u32) {
+    let what = format!("instance 0 of {total} has no link: nobody can join, everything runs here");
+    let hint = "--link URL, or WINDLASS_LINK, says where they meet";
+    output::talk(&format!("{} {what}; {hint}", context.err.paint(Ink::Warn, "warning:")));
 }
 
 impl Args {
@@ -134,14 +159,19 @@ impl Args {
         }
     }
 
-    fn what(&self, expanded: Option<Expanded>) -> What {
+    fn what(&self, expanded: Option<Expanded>, leading: Option<&Leading>) -> What {
         let Some(expanded) = expanded else {
             return What::Resume { run: self.resume.clone(), plan: None };
         };
         let options = RunOptions {
             root: None,
             keep_going: self.keep_going,
-            unplaceable: if self.no_skip { Unplaceable::Fail } else { Unplaceable::Skip },
+            unplaceable: match (self.no_skip, leading) {
+                // Whoever can run it may still join.
+                (_, Some(_)) => Unplaceable::Wait,
+                (true, None) => Unplaceable::Fail,
+                (false, None) => Unplaceable::Skip,
+            },
             timeout: self.timeout.or(expanded.timeout),
         };
         let plan = Arc::new(expanded.plan.done_again(self.again));

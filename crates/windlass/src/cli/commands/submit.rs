@@ -5,10 +5,10 @@ use windlass_core::expand::Expanded;
 use windlass_core::problem::Severity;
 use windlass_core::time::Span;
 
-use super::run::read_duration;
 use super::submitted::{Submitted, Then};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::how::read_duration;
 use crate::cli::load::Loaded;
 use crate::cli::part::PartArgs;
 use crate::cli::reading::{ControllerArgs, runtime};

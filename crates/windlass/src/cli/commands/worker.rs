@@ -115,6 +115,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     }
     let name = args.name.clone().unwrap_or_else(environment::host_name);
     let kept = || context.folder.join(STORE).join("workers").join(&name);
+    let grace = args.leader_grace.map(|span| Duration::from_millis(span.as_millis()));
     serving::work(&Work {
         join: join(args, context)?,
         slots: args.slots.unwrap_or_else(cores),
@@ -123,7 +124,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),
         log: args.log.logger(),
-        leader_grace: args.leader_grace.map(|span| Duration::from_millis(span.as_millis())),
+        patience: grace,
+        leader_grace: grace,
         name,
     })
 }

@@ -9,14 +9,15 @@ use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
 
-use super::interrupts::Interrupts;
+use super::interrupts::{Interrupts, Wish};
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
 use crate::chance::new_run;
 use crate::cli::compiled::Workplace;
-use crate::cli::environment;
 use crate::cli::error::CliError;
+use crate::cli::instances::{Leading, Post};
 use crate::cli::output::{self, Ink};
+use crate::cli::{environment, exit};
 use crate::controller::api::About;
 use crate::controller::traces::Traces;
 use crate::controller::{NodeError, View};
@@ -95,24 +96,67 @@ async fn lead(
         }
     };
     abandon(order, &station, resumed).await?;
-    let interrupts = Interrupts::listen()
+    let mut interrupts = Interrupts::listen()
         .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+    let post = open_post(order, &station, &logs).await?;
     station.work(crew(order, Arc::clone(&logs)).await?).await?;
+    if gather(order, &station, &mut interrupts).await == Gathered::Interrupted {
+        station.shut_down().await?;
+        return Ok(exit::INTERRUPTED);
+    }
     let watched = match resumed {
         None => submit(order, &station).await?,
         Some(run) => go_on(stores, run).await?,
     };
     let earlier = mpsc::channel(1).1;
     let Watched { run, summary, from } = watched;
-    let watch = Watch { order, stores, station, logs, printed, run, interrupts, earlier };
+    let watch = Watch { order, stores, station, logs, printed, run, interrupts, earlier, post };
     watch.run(summary, from).await
+}
+
+/// Takes the lead of other instances, where there are any.
+async fn open_post(
+    order: &Order,
+    station: &Station,
+    logs: &Arc<Tee>,
+) -> Result<Option<Post>, CliError> {
+    let Some(leading) = &order.leading else { return Ok(None) };
+    let post = Post::open(leading, station, Arc::clone(logs) as _).await?;
+    output::talk(&order.look.paint(Ink::Quiet, &leading.greeting()));
+    Ok(Some(post))
+}
+
+/// How waiting for others ended.
+#[derive(PartialEq, Eq)]
+enum Gathered {
+    Enough,
+    Interrupted,
+}
+
+/// Waits for other instances, if it was told to.
+async fn gather(order: &Order, station: &Station, interrupts: &mut Interrupts) -> Gathered {
+    let Some(leading) = &order.leading else { return Gathered::Enough };
+    let ends = async { while interrupts.next().await != Wish::End {} };
+    tokio::select! {
+        missing = leading.gather(station.handle()) => {
+            if let Some(missing) = missing {
+                let warning = order.look.paint(Ink::Warn, "warning:");
+                output::talk(&format!("{warning} {missing}; it begins all the same"));
+            }
+            Gathered::Enough
+        }
+        () = ends => Gathered::Interrupted,
+    }
 }
 
 async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
     let guard = Guard::start().await.map_err(|error| {
         CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
     })?;
-    let name = environment::host_name();
+    let name = match order.leading {
+        Some(_) => Leading::WORKER.to_owned(),
+        None => environment::host_name(),
+    };
     let place = Place {
         root: order.root.clone(),
         scratch: scratch(order)?,
@@ -198,9 +242,11 @@ async fn go_on(stores: &Stores, run: RunId) -> Result<Watched, CliError> {
     Ok(Watched { run, summary, from: records.position })
 }
 
-/// That nobody here can run a step is told when it is skipped.
+/// That nobody here can run a step is told when it is skipped; where others may come it is told now.
 fn tell_warnings(order: &Order, warnings: &[Warning]) {
-    for warning in warnings.iter().filter(|it| !matches!(it, Warning::NoWorkerYet { .. })) {
+    let told =
+        |it: &&Warning| order.leading.is_some() || !matches!(it, Warning::NoWorkerYet { .. });
+    for warning in warnings.iter().filter(told) {
         output::talk(&format!("{} {warning}", order.look.paint(Ink::Warn, "warning:")));
     }
 }
@@ -249,6 +295,7 @@ fn know(summary: &mut Summary, station: &Station) {
         summary.know_leader(view.engine.term(), None);
         for worker in view.engine.workers() {
             summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
+            summary.know_slots(worker.id, worker.slots, summary.submitted_at());
         }
     });
 }
@@ -292,7 +339,7 @@ async fn nothing_to_resume(
     };
     let Some(latest) = latest else {
         output::talk(&format!("no run of {pipeline} is unfinished, and there was none before"));
-        return Ok(crate::cli::exit::SUCCESS);
+        return Ok(exit::SUCCESS);
     };
     let Some(summary) = records.summary(latest).await? else {
         return Err(CliError::usage(format!("there is no run {latest}")));

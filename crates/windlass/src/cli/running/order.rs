@@ -8,6 +8,7 @@ use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 use windlass_core::trace::TraceParent;
 
+use crate::cli::instances::Leading;
 use crate::cli::output::{Hints, Look, OutputMode};
 use crate::cli::project::SCRATCH;
 use crate::cli::{Compiled, environment};
@@ -41,6 +42,8 @@ pub(crate) struct Order {
     pub(crate) junit: Option<PathBuf>,
     /// Where spans go, if they do.
     pub(crate) collector: Option<Collector>,
+    /// How it leads other instances, if it does.
+    pub(crate) leading: Option<Arc<Leading>>,
     /// How talk looks.
     pub(crate) look: Look,
 }

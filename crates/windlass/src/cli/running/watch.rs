@@ -1,5 +1,6 @@
 //! Follows a run: events and output to the screen, wishes to the leader.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +20,13 @@ use super::interrupts::{Interrupts, Wish};
 use super::order::Order;
 use crate::cli::error::CliError;
 use crate::cli::exit;
-use crate::cli::output::{self, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
-use crate::cli::written::written;
+use crate::cli::instances::{Post, PostNews, others};
+use crate::cli::output::{self, Ink, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
+use crate::cli::written::{Notes, written};
 use crate::controller::{Followed, Follower, Published};
 use crate::journal::Position;
 use crate::local::{Printed, Station, StationError, Stores, Tee, system_now};
-use crate::logs::LogId;
+use crate::logs::{self, LogId};
 use crate::store::StoreError;
 use crate::worker::executors;
 
@@ -58,6 +60,8 @@ pub(super) struct Watch<'a> {
     pub(super) interrupts: Interrupts,
     /// How long steps took before, if that comes to be known.
     pub(super) earlier: mpsc::Receiver<Durations>,
+    /// The way to other instances, where there are any.
+    pub(super) post: Option<Post>,
 }
 
 /// How far a run was followed.
@@ -91,6 +95,8 @@ enum News {
     Wish(Wish),
     Known(Durations),
     Failed(StationError),
+    /// From other instances.
+    Post(PostNews),
     Time,
 }
 
@@ -103,6 +109,10 @@ impl Watch<'_> {
             Attended::ToItsEnd { ends } => ends,
             Attended::Left(code) => return Ok(code),
         };
+        if let Some(post) = self.post.take() {
+            // Before anything else: others wait for it.
+            post.end(screen.summary()).await;
+        }
         self.hear_the_rest(&mut screen, &mut terminal);
         screen.close(system_now());
         drop(terminal.draw_now(&mut screen, system_now()));
@@ -114,11 +124,15 @@ impl Watch<'_> {
             look: order.look,
             named: &order.named,
             hints: &order.hints,
-            written: &|| written(|fence| executors::summary(&order.scratch(), fence), summary),
+            written: &|| notes(order, stores, summary),
             junit: order.junit.as_deref(),
             interrupted: ends > 0,
         };
         let code = finish.tell(&mut |log, bytes| tail(stores, log, bytes));
+        if let Some(leading) = order.leading.as_ref().filter(|_| others(station.handle()) == 0) {
+            let note = order.look.paint(Ink::Quiet, "note:");
+            output::talk(&format!("{note} {}", leading.nobody_joined()));
+        }
         station.shut_down().await?;
         Ok(code)
     }
@@ -169,6 +183,8 @@ impl Watch<'_> {
                     }
                 }
                 News::Failed(error) => return Err(self.failed(error)),
+                News::Post(PostNews::Cancel(level)) => self.cancel(level),
+                News::Post(PostNews::Failed(error)) => return Err(self.hinted(error)),
             }
         }
         Ok(Attended::ToItsEnd { ends })
@@ -176,7 +192,9 @@ impl Watch<'_> {
 
     fn options(&self) -> ScreenOptions {
         let Order { look, slots, mode, json, .. } = self.order;
-        let mode = mode.unwrap_or_else(|| OutputMode::default_for(look, *slots));
+        let instances = self.order.leading.as_ref().map_or(1, |leading| leading.total);
+        let slots_of_all = slots.saturating_mul(instances);
+        let mode = mode.unwrap_or_else(|| OutputMode::default_for(look, slots_of_all));
         let mode = if *json { OutputMode::None } else { mode };
         ScreenOptions { look: *look, mode, slots: *slots, ctrl_c_ends: true }
     }
@@ -189,6 +207,7 @@ impl Watch<'_> {
             news = events.next() => News::Events(behind, news),
             Some(printed) = self.printed.recv() => News::Printed(printed),
             failed = self.station.fails() => News::Failed(failed),
+            news = of_post(&mut self.post) => News::Post(news),
             Some(earlier) = self.earlier.recv() => News::Known(earlier),
             () = sleep(Duration::from_millis(wait.as_millis())) => News::Time,
         }
@@ -243,8 +262,11 @@ impl Watch<'_> {
 
     /// The first time politely, the second time not.
     fn end_run(&self, times: u32) {
+        self.cancel(if times == 1 { CancelLevel::Stop } else { CancelLevel::Kill });
+    }
+
+    fn cancel(&self, level: CancelLevel) {
         let run = self.run;
-        let level = if times == 1 { CancelLevel::Stop } else { CancelLevel::Kill };
         let handle = self.station.handle().clone();
         // Nobody waits for the answer: it comes when it is durable, and a journal may have stopped.
         tokio::spawn(async move { drop(handle.ask(Request::Cancel { run, level }).await) });
@@ -261,9 +283,13 @@ impl Watch<'_> {
 
     /// What failed, and how to go on with what was durable.
     fn failed(&self, error: StationError) -> CliError {
+        self.hinted(error.into())
+    }
+
+    fn hinted(&self, error: CliError) -> CliError {
         match self.order.hints.resume(self.run) {
-            Some(resume) => CliError::from(error).hint(format!("`{resume}` goes on where it was")),
-            None => error.into(),
+            Some(resume) => error.hint(format!("`{resume}` goes on where it was")),
+            None => error,
         }
     }
 
@@ -299,6 +325,24 @@ impl Watch<'_> {
         let lines = moment(screen.look(), summary, system_now(), &waits);
         screen.insert(&lines.join("\n"));
     }
+}
+
+/// What comes of other instances; nothing ever where there are none.
+async fn of_post(post: &mut Option<Post>) -> PostNews {
+    match post {
+        Some(post) => post.next().await,
+        None => pending().await,
+    }
+}
+
+/// What steps wrote for people: here, or beside the output that other instances sent.
+fn notes(order: &Order, stores: &Stores, summary: &Summary) -> Vec<(String, String)> {
+    if order.leading.is_none() {
+        return written(|fence| executors::summary(&order.scratch(), fence), summary);
+    }
+    let sent = logs::notes(&*stores.logs, summary.run());
+    let sent = block_in_place(|| Handle::current().block_on(sent)).unwrap_or_default();
+    sent.into_iter().collect::<Notes>().written(summary)
 }
 
 /// The last bytes of a log.

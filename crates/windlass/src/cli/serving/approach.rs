@@ -108,6 +108,12 @@ impl Way {
         }
     }
 
+    /// The end of a worker that comes by letters and in no other way.
+    pub(super) fn by_letters(&self) -> Option<PostLink> {
+        let Self::Mail { link, .. } = self else { return None };
+        Some(link.clone())
+    }
+
     pub(super) fn link(&self) -> Arc<dyn Link> {
         match self {
             Self::Http(link) => Arc::clone(link) as Arc<dyn Link>,

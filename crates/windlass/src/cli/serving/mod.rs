@@ -25,4 +25,4 @@ pub(crate) use doors::TlsPaths;
 pub(crate) use mail::MailPlace;
 pub(crate) use serve::{Runs, Serve, serve};
 pub(crate) use token::read as read_token;
-pub(crate) use work::{Work, work};
+pub(crate) use work::{Joined, NotJoined, Work, work};

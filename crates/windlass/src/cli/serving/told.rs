@@ -144,6 +144,8 @@ impl ToldLink {
             Ok(_) if self.is_broken.swap(false, Ordering::Relaxed) => {
                 (Level::Info, "contact with the controller is back".to_owned())
             }
+            // What is final is told by whoever ends because of it.
+            Err(error) if error.is_final() => return,
             Err(error) if !self.is_broken.swap(true, Ordering::Relaxed) => {
                 (Level::Warn, format!("contact with the controller is lost: {error}; trying again"))
             }

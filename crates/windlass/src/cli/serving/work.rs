@@ -16,13 +16,15 @@ use super::told::{ToldLink, ToldSteps};
 use crate::cli::compiled::{Compiled, Workplace};
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
+use crate::link::LinkError;
 use crate::link::output::{ShippedLogs, Shipping};
+use crate::link::post::PostLink;
 use crate::local::system_now;
 use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Guards, Traces};
 use crate::worker::guard::Guard;
-use crate::worker::{Clock, Ends, Membership, State, Worker, WorkerError};
+use crate::worker::{Clock, Ends, Membership, State, StateError, Worker, WorkerError};
 
 /// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
 /// memory of the worker while a reply is read.
@@ -46,7 +48,9 @@ pub(crate) struct Work {
     pub(crate) state: PathBuf,
     /// Where its steps run.
     pub(crate) root: PathBuf,
-    /// How long it goes on without a controller; for ever without.
+    /// How long it waits for a leader to answer the first time; for ever without.
+    pub(crate) patience: Option<Duration>,
+    /// How long it goes on without its leader; for ever without.
     pub(crate) leader_grace: Option<Duration>,
     /// What this program has beside windlass itself.
     pub(crate) compiled: Compiled,
@@ -59,7 +63,7 @@ pub(crate) fn work(order: &Work) -> Result<u8, CliError> {
     crate::cli::reading::runtime()?.block_on(async {
         let mut signals = Signals::listen().map_err(|error| no_signals(&error))?;
         let joined = tokio::select! {
-            joined = Joined::new(order) => joined?,
+            joined = Joined::new(order) => joined.map_err(|why| why.of_cluster(order))?,
             () = signals.next() => return Ok(0),
         };
         let (drain, first) = ShutdownSender::new();
@@ -67,21 +71,73 @@ pub(crate) fn work(order: &Work) -> Result<u8, CliError> {
         let worker = joined.work(Ends { drain: first, kill: Some(second) });
         tokio::pin!(worker);
         tokio::select! {
-            done = &mut worker => return done,
+            done = &mut worker => return left(done),
             () = signals.next() => drain.shut_down(),
         }
         let what = "ending: steps that run here are finished first; once more gives them back now";
         order.log.note(Level::Info, what);
         tokio::select! {
-            done = &mut worker => return done,
+            done = &mut worker => return left(done),
             () = signals.next() => kill.shut_down(),
         }
-        worker.await
+        left(worker.await)
     })
 }
 
+fn left(done: Result<(), WorkerError>) -> Result<u8, CliError> {
+    match done {
+        // All that there was to do is done.
+        Ok(()) | Err(WorkerError::Over(_)) => Ok(0),
+        Err(error) => Err(CliError::unreachable(error.to_string())),
+    }
+}
+
+/// Why a worker found no leader to work for.
+#[derive(Debug)]
+pub(crate) enum NotJoined {
+    /// Everything that there was to do is done.
+    Over(String),
+    /// Nobody has answered for so long.
+    NoLeader(Duration),
+    /// Nothing will come of asking again.
+    Refused(LinkError),
+    /// It cannot remember anything.
+    State(StateError),
+    /// Something else is missing here.
+    Failed(CliError),
+}
+
+impl NotJoined {
+    /// As it is told where a controller was looked for.
+    fn of_cluster(self, order: &Work) -> CliError {
+        match self {
+            Self::Over(epitaph) => CliError::usage(LinkError::Over(epitaph).to_string()),
+            Self::Refused(error) => CliError::usage(error.to_string()),
+            Self::NoLeader(waited) => {
+                let at = order.join.set_out(None).map(|way| way.place()).unwrap_or_default();
+                let what = format!("no controller has answered at {at} for {} s", waited.as_secs());
+                CliError::unreachable(what).hint("is `windlass serve` running there?")
+            }
+            Self::State(error) => error.into(),
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+impl From<CliError> for NotJoined {
+    fn from(error: CliError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StateError> for NotJoined {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
 /// A worker that knows which cluster it works for.
-struct Joined {
+pub(crate) struct Joined {
     worker: Worker,
     shipping: Shipping,
     guard: Guard,
@@ -92,7 +148,8 @@ struct Joined {
 }
 
 impl Joined {
-    async fn new(order: &Work) -> Result<Self, CliError> {
+    /// Looks for its leader.
+    pub(crate) async fn new(order: &Work) -> Result<Self, NotJoined> {
         let state = State::open(&order.state)?;
         // Before anything else: what an earlier life left may hold locks.
         state.kill_strays().await?;
@@ -126,7 +183,13 @@ impl Joined {
         Ok(Self { worker, shipping, guard, way, membership, _state: state })
     }
 
-    async fn work(self, ends: Ends) -> Result<u8, CliError> {
+    /// Its way to the leader, where that is by letters.
+    pub(crate) fn by_letters(&self) -> Option<PostLink> {
+        self.way.by_letters()
+    }
+
+    /// Works until it is told to end, or cannot go on.
+    pub(crate) async fn work(self, ends: Ends) -> Result<(), WorkerError> {
         let (shutdown, ships) = ShutdownSender::new();
         let shipping = tokio::spawn(self.shipping.run(ships));
         let done = self.worker.run(ends).await;
@@ -139,11 +202,7 @@ impl Joined {
             let (worker, life) = (self.membership.secret(), self.membership.incarnation());
             self.way.say_goodbye(worker, life).await;
         }
-        match done {
-            // All that there was to do is done.
-            Ok(()) | Err(WorkerError::Over(_)) => Ok(0),
-            Err(error) => Err(CliError::unreachable(error.to_string())),
-        }
+        done
     }
 }
 
@@ -159,25 +218,21 @@ fn register(order: &Work, membership: &Membership) -> Result<Register, CliError>
     })
 }
 
-/// Asks which cluster it is, for as long as it was to go on without a controller.
-async fn find_within(order: &Work, way: &Way) -> Result<String, CliError> {
-    let Some(grace) = order.leader_grace else { return find(way, order.log).await };
-    timeout(grace, find(way, order.log)).await.unwrap_or_else(|_| {
-        let waited = grace.as_secs();
-        let what = format!("no controller has answered at {} for {waited} s", way.place());
-        Err(CliError::unreachable(what).hint("is `windlass serve` running there?"))
-    })
+/// Asks which cluster it is, for as long as it was to wait.
+async fn find_within(order: &Work, way: &Way) -> Result<String, NotJoined> {
+    let Some(patience) = order.patience else { return find(way, order.log).await };
+    let found = timeout(patience, find(way, order.log)).await;
+    found.unwrap_or(Err(NotJoined::NoLeader(patience)))
 }
 
 /// Asks which cluster it is, until somebody answers.
-async fn find(way: &Way, log: Logger) -> Result<String, CliError> {
+async fn find(way: &Way, log: Logger) -> Result<String, NotJoined> {
     let mut told = false;
     loop {
         match way.cluster().await {
             Ok(cluster) => return Ok(cluster),
-            Err(error) if error.is_final() => {
-                return Err(CliError::usage(error.to_string()));
-            }
+            Err(LinkError::Over(epitaph)) => return Err(NotJoined::Over(epitaph)),
+            Err(error) if error.is_final() => return Err(NotJoined::Refused(error)),
             Err(error) if !told => log.note(Level::Warn, format!("{error}; trying again")),
             Err(_) => {}
         }

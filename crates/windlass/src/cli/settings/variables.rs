@@ -24,6 +24,15 @@ const OF_STEPS: [&str; 11] = [
     "WINDLASS_WORKER",
 ];
 
+/// What instances of one run are told, beside what is called like a setting.
+const OF_INSTANCES: [&str; 5] = [
+    "WINDLASS_INSTANCE",
+    "WINDLASS_LINK_GRACE",
+    "WINDLASS_MIN_WORKERS",
+    "WINDLASS_RUN_ID",
+    "WINDLASS_TOTAL",
+];
+
 /// What steps get for the axes of their matrix, whatever these are called.
 const OF_AXES: &str = "WINDLASS_MATRIX_";
 
@@ -58,7 +67,8 @@ impl Variables {
         let mut known: BTreeSet<&str> = settings.map(|setting| &*setting.variable).collect();
         known.insert(CONFIG);
         let heard = |name: &str| {
-            known.contains(name) || OF_STEPS.contains(&name) || name.starts_with(OF_AXES)
+            let ours = OF_STEPS.contains(&name) || OF_INSTANCES.contains(&name);
+            known.contains(name) || ours || name.starts_with(OF_AXES)
         };
         for (name, _) in self.0.iter().filter(|(name, _)| !heard(name)) {
             let short = |name: &'_ str| name.trim_start_matches(PREFIX).to_owned();
@@ -109,7 +119,7 @@ mod tests {
         for right in right.into_iter().chain(["WINDLASS_OF_MY_OWN", "LISTN"]) {
             assert!(!refused(right), "{right}");
         }
-        for variable in OF_STEPS {
+        for variable in OF_STEPS.into_iter().chain(OF_INSTANCES) {
             assert!(!refused(variable), "{variable}");
         }
     }

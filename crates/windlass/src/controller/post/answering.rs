@@ -1,6 +1,7 @@
 //! What a leader answers to a letter.
 
-use windlass_core::engine::{self, Request};
+use tokio::sync::mpsc;
+use windlass_core::engine::{self, CancelLevel, Request};
 use windlass_core::id::WorkerId;
 use windlass_core::session::{Home, Register};
 
@@ -17,6 +18,8 @@ pub(super) struct Answering {
     pub(super) handle: Handle,
     pub(super) intake: Intake,
     pub(super) cluster: String,
+    /// Who is told that a worker wants the run to end; nobody where runs are not its to end.
+    pub(super) wishes: Option<mpsc::Sender<CancelLevel>>,
 }
 
 impl Answering {
@@ -34,6 +37,7 @@ impl Answering {
             Ask::Ended { worker, incarnation, started } => {
                 self.ask(Request::GuardEnded { worker, incarnation, started }).await
             }
+            Ask::Cancel { kill } => Ok(self.cancel(kill)),
         };
         answered.unwrap_or(Answer::NotNow)
     }
@@ -41,6 +45,15 @@ impl Answering {
     fn hello(&self) -> Answer {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Answer::Hello { cluster: self.cluster.clone(), version }
+    }
+
+    fn cancel(&self, kill: bool) -> Answer {
+        let level = if kill { CancelLevel::Kill } else { CancelLevel::Stop };
+        if let Some(wishes) = &self.wishes {
+            // Where many wait already one more says nothing new.
+            let _ = wishes.try_send(level);
+        }
+        Answer::Heard
     }
 
     async fn ask(&self, request: Request) -> Result<Answer, NotLeader> {

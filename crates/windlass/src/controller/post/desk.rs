@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use windlass_core::engine::CancelLevel;
 
 use super::answering::Answering;
 use super::binding::{Binding, PostError, Terms};
@@ -68,8 +69,15 @@ impl Desk {
         (handle, intake): (Handle, Intake),
     ) -> Result<Self, PostError> {
         let binding = Binding::new(mailboxes, terms).await?;
-        let answering = Answering { handle, intake, cluster };
+        let answering = Answering { handle, intake, cluster, wishes: None };
         Ok(Self { binding, key, answering, epitaph: Epitaph::default() })
+    }
+
+    /// Tells when a worker wants the run to end that all are here for.
+    #[must_use]
+    pub fn obeying(mut self, wishes: mpsc::Sender<CancelLevel>) -> Self {
+        self.answering.wishes = Some(wishes);
+        self
     }
 
     /// Where to write what is left when everything is over.

@@ -37,6 +37,11 @@ pub enum Ask {
         /// Every lease that was started and has no verdict.
         started: Vec<Fence>,
     },
+    /// Whoever watches a worker wants the run to end that all are here for.
+    Cancel {
+        /// At once, and not politely.
+        kill: bool,
+    },
 }
 
 /// What a leader answers.

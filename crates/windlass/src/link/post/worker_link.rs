@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use windlass_core::access::Digest;
+use windlass_core::engine::CancelLevel;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
@@ -99,6 +100,15 @@ impl PostLink {
         let worker = self.0.sender.worker;
         let ended = Ask::Ended { worker, incarnation, started };
         match self.0.ask(&ended, WITHIN, Some(AGAIN)).await? {
+            Answer::Heard => Ok(()),
+            other => Err(self.0.nonsense(&other)),
+        }
+    }
+
+    /// Asks the leader to end the run that all are here for. One that leads a cluster does not.
+    pub async fn cancel(&self, level: CancelLevel) -> Result<(), LinkError> {
+        let cancel = Ask::Cancel { kill: level == CancelLevel::Kill };
+        match self.0.ask(&cancel, WITHIN, Some(AGAIN)).await? {
             Answer::Heard => Ok(()),
             other => Err(self.0.nonsense(&other)),
         }

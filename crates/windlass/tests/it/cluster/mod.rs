@@ -7,7 +7,7 @@ mod endings;
 mod load;
 mod metrics;
 mod observers;
-mod parity;
+pub(crate) mod parity;
 mod strangers;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod streams;

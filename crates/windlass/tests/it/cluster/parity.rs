@@ -12,7 +12,7 @@ use crate::run::arrange::Place;
 const LABELS: &str = "--label signing-key --label gpu";
 
 /// What each step of a run came to: how it ended, after how many attempts, with what.
-fn outcomes(run: &Value) -> BTreeMap<String, Value> {
+pub(crate) fn outcomes(run: &Value) -> BTreeMap<String, Value> {
     let steps = run["steps"].as_array().expect("it lists steps").iter();
     steps
         .map(|step| {
@@ -37,7 +37,7 @@ fn outcomes(run: &Value) -> BTreeMap<String, Value> {
 ///
 /// That a step has started is told unless its end is told with it; hand-outs that were given back before they began are
 /// nobody's. Both depend on the moment.
-fn events(all: &[Value]) -> BTreeMap<(String, Option<u64>), usize> {
+pub(crate) fn events(all: &[Value]) -> BTreeMap<(String, Option<u64>), usize> {
     let mut counts = BTreeMap::new();
     let given_back: Vec<&Value> = all
         .iter()

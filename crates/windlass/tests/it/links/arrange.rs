@@ -47,7 +47,7 @@ impl Fleet {
 }
 
 /// The example with a link of its own, which is built with the tests.
-pub(super) fn dir_link() -> String {
+pub(crate) fn dir_link() -> String {
     let test = std::env::current_exe().expect("this is a program");
     let built: PathBuf = test.ancestors().nth(2).expect("it is in deps/").join("examples/dir-link");
     assert!(built.exists(), "{} is built with `cargo test`", built.display());

@@ -1,7 +1,7 @@
 //! Links through mailboxes: what each promises, and pipelines over them between processes.
 
 #[cfg(target_os = "linux")]
-mod arrange;
+pub(crate) mod arrange;
 mod conformance;
 #[expect(dead_code, reason = "it is a program, of which a part is used here")]
 #[path = "../../../../../examples/dir-link.rs"]
@@ -12,4 +12,4 @@ mod processes;
 #[cfg(all(feature = "redis", target_os = "linux"))]
 mod redis;
 #[cfg(all(feature = "redis", target_os = "linux"))]
-mod redis_server;
+pub(crate) mod redis_server;

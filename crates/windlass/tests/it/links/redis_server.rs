@@ -17,7 +17,7 @@ const KEEPER: &str = r#"
 "#;
 
 /// A server that runs.
-pub(super) struct Redis {
+pub(crate) struct Redis {
     port: u16,
     folder: TempDir,
     settings: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Redis {
 
 impl Redis {
     /// One with these settings beside its own.
-    pub(super) fn start(settings: &[&str]) -> Self {
+    pub(crate) fn start(settings: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = free.local_addr().expect("it is bound").port();
         drop(free);
@@ -37,16 +37,16 @@ impl Redis {
         redis
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    pub(super) const fn port(&self) -> u16 {
+    pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
     /// Starts it, with what it kept if it keeps anything.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         let mut keeper = Command::new("sh");
         keeper.args(["-c", KEEPER, "keeper"]).arg(self.port.to_string());
         keeper.arg("--dir").arg(self.folder.path()).args(&self.settings);
@@ -59,14 +59,14 @@ impl Redis {
     }
 
     /// Kills it.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let Some(mut keeper) = self.keeper.take() else { return };
         drop(keeper.stdin.take());
         keeper.wait().expect("it ends");
     }
 
     /// Has a command done, and returns what is printed.
-    pub(super) fn cli(&self, command: &[&str]) -> String {
+    pub(crate) fn cli(&self, command: &[&str]) -> String {
         let mut cli = Command::new("redis-cli");
         cli.arg("-p").arg(self.port.to_string()).args(command).stderr(Stdio::null());
         let printed = cli.output().expect("redis-cli is installed").stdout;

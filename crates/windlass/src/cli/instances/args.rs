@@ -1,0 +1,179 @@
+//! What was said about instances, and what follows from it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use windlass_core::instance::{Ci, Role, Shared, Told};
+use windlass_core::time::Span;
+
+use super::contact::watched;
+use super::leading::Leading;
+use super::working::Meets;
+use crate::cli::context::Context;
+use crate::cli::environment::{self, set};
+use crate::cli::error::CliError;
+use crate::cli::how::read_duration;
+use crate::link::post::{Key, Site};
+
+/// How long an instance goes on without its leader, or without the link: a restart of either takes less.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// How long others are waited for that may not have begun: runners of a CI service start minutes apart.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What `windlass run` takes so that several processes share a run. Each may also be said by a variable, such as
+/// `WINDLASS_INSTANCE`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "One run by several processes (docs/ci.md)")]
+pub(crate) struct InstanceArgs {
+    /// Which instance this is, from 0, which leads
+    #[arg(long, value_name = "I", allow_negative_numbers = true)]
+    instance: Option<i64>,
+    /// How many instances there are
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    total: Option<i64>,
+    /// Where they meet: the address of a Redis, or of a link of one's own
+    #[arg(long, value_name = "URL")]
+    link: Option<String>,
+    /// The name of the run, the same in every instance; known by itself in GitHub Actions and GitLab
+    #[arg(long, value_name = "NAME")]
+    run_id: Option<String>,
+    /// Have instance 0 wait for so many others before it begins
+    #[arg(long, value_name = "N")]
+    min_workers: Option<u32>,
+    /// How long to go on without instance 0; 60s if not said
+    #[arg(long, value_name = "DURATION", value_parser = read_duration)]
+    leader_grace: Option<Span>,
+    /// How long to go on without the link; 60s if not said
+    #[arg(long, value_name = "DURATION", value_parser = read_duration)]
+    link_grace: Option<Span>,
+}
+
+/// The part of this process in a run.
+pub(crate) enum Part {
+    /// All of it.
+    Alone,
+    /// All of it, in the place of others.
+    StandsIn {
+        /// How many there should be.
+        total: u32,
+    },
+    /// It leads.
+    Leads(Box<Leading>),
+    /// It works for whoever leads.
+    Works(Box<Meets>),
+}
+
+impl InstanceArgs {
+    /// What follows from flags and variables.
+    pub(crate) fn part(&self, context: &Context) -> Result<Part, CliError> {
+        let said = Said::of(self)?;
+        let ci = [set("GITHUB_RUN_ID"), set("GITHUB_RUN_ATTEMPT"), set("CI_PIPELINE_ID")];
+        let [github_run, github_attempt, gitlab_pipeline] = ci.each_ref().map(Option::as_deref);
+        let told = Told {
+            instance: said.instance,
+            total: said.total,
+            link: said.link.as_deref(),
+            run_id: said.run_id.as_deref(),
+            ci: Ci { github_run, github_attempt, gitlab_pipeline },
+        };
+        match Role::of(told).map_err(|why| CliError::usage(why.to_string()))? {
+            Role::Alone => Ok(Part::Alone),
+            Role::StandsIn { total } => Ok(Part::StandsIn { total }),
+            Role::Leads(shared) => said.leads(shared, context).map(Box::new).map(Part::Leads),
+            Role::Works { instance, shared } => {
+                said.works(instance, shared, context).map(Box::new).map(Part::Works)
+            }
+        }
+    }
+}
+
+/// What was said, by flag or by variable.
+struct Said {
+    instance: Option<i64>,
+    total: Option<i64>,
+    link: Option<String>,
+    run_id: Option<String>,
+    min_workers: Option<u32>,
+    leader_grace: Option<Duration>,
+    link_grace: Option<Duration>,
+}
+
+impl Said {
+    fn of(args: &InstanceArgs) -> Result<Self, CliError> {
+        let number = |text: &str| text.parse().map_err(|_| "is no number".to_owned());
+        let count = |text: &str| text.parse().map_err(|_| "is no number".to_owned());
+        let time = |span: Span| Duration::from_millis(span.as_millis());
+        Ok(Self {
+            instance: or_variable(args.instance, "WINDLASS_INSTANCE", number)?,
+            total: or_variable(args.total, "WINDLASS_TOTAL", number)?,
+            link: args.link.clone().or_else(|| set("WINDLASS_LINK")),
+            run_id: args.run_id.clone().or_else(|| set("WINDLASS_RUN_ID")),
+            min_workers: or_variable(args.min_workers, "WINDLASS_MIN_WORKERS", count)?,
+            leader_grace: or_variable(args.leader_grace, "WINDLASS_LEADER_GRACE", read_duration)?
+                .map(time),
+            link_grace: or_variable(args.link_grace, "WINDLASS_LINK_GRACE", read_duration)?
+                .map(time),
+        })
+    }
+
+    fn leads(&self, shared: Shared, context: &Context) -> Result<Leading, CliError> {
+        let others = shared.total - 1;
+        let min_workers = self.min_workers.unwrap_or(0);
+        if min_workers > others {
+            let what =
+                format!("of {} instances {others} can join, not {min_workers}", shared.total);
+            return Err(CliError::usage(what).hint("--min-workers counts without instance 0"));
+        }
+        let (site, key) = place(&shared);
+        let mailboxes = context.links.open(&site);
+        Ok(Leading {
+            mailboxes: mailboxes.map_err(|error| CliError::usage(error.to_string()))?,
+            key,
+            total: shared.total,
+            meeting: shared.meeting,
+            min_workers,
+            patience: self.leader_grace.unwrap_or(PATIENCE),
+            link_grace: self.link_grace.unwrap_or(GRACE),
+        })
+    }
+
+    fn works(&self, instance: u32, shared: Shared, context: &Context) -> Result<Meets, CliError> {
+        let (site, key) = place(&shared);
+        // An address that makes no sense is told before anything is begun.
+        context.links.open(&site).map_err(|error| CliError::usage(error.to_string()))?;
+        let (links, contact) = watched(&context.links, site.scheme());
+        Ok(Meets {
+            instance,
+            total: shared.total,
+            meeting: shared.meeting,
+            site,
+            key,
+            links,
+            contact,
+            patience: self.leader_grace.unwrap_or(PATIENCE),
+            leader_grace: self.leader_grace.unwrap_or(GRACE),
+            link_grace: self.link_grace.unwrap_or(GRACE),
+        })
+    }
+}
+
+/// The mailboxes of a run, and what proves letters there.
+fn place(shared: &Shared) -> (Site, Key) {
+    let (run, ca) = (shared.meeting.name.clone(), set("WINDLASS_CA"));
+    let key = Key::new(&run, environment::run_secret().as_deref());
+    (Site { url: shared.link.clone(), run, ca: ca.map(|file| Path::new(&file).to_owned()) }, key)
+}
+
+/// What a flag says, or else a variable.
+fn or_variable<T>(
+    flag: Option<T>,
+    variable: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, CliError> {
+    let (None, Some(text)) = (&flag, set(variable)) else { return Ok(flag) };
+    let wrong = |why: String| {
+        CliError::usage(format!("the environment variable {variable} is `{text}`: {why}"))
+    };
+    read(&text).map(Some).map_err(wrong)
+}

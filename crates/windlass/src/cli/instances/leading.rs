@@ -1,0 +1,165 @@
+//! What instance 0 does beside running the pipeline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+use windlass_core::engine::CancelLevel;
+use windlass_core::instance::{Epitaph, Meeting};
+use windlass_core::summary::Summary;
+
+use super::again;
+use crate::cli::environment;
+use crate::cli::error::CliError;
+use crate::controller::post::{Desk, Epitaph as Left, PostError, Terms};
+use crate::controller::{Handle, Intake};
+use crate::link::post::{Key, MailError, Mailboxes};
+use crate::local::Station;
+use crate::logs::LogStore;
+use crate::shutdown::ShutdownSender;
+
+/// Wishes of other instances that wait: the first two mean something.
+const WISHES_MAX: usize = 4;
+
+/// How instance 0 leads.
+#[derive(Debug)]
+pub(crate) struct Leading {
+    /// Where the others are met.
+    pub(crate) mailboxes: Arc<dyn Mailboxes>,
+    /// What proves letters.
+    pub(crate) key: Key,
+    /// How many instances there are.
+    pub(crate) total: u32,
+    /// Under which name they meet.
+    pub(crate) meeting: Meeting,
+    /// Others that are waited for before it begins.
+    pub(crate) min_workers: u32,
+    /// How long they are waited for.
+    pub(crate) patience: Duration,
+    /// How long it goes on without the link.
+    pub(crate) link_grace: Duration,
+}
+
+impl Leading {
+    /// The name of its own worker.
+    pub(crate) const WORKER: &str = "instance-0";
+
+    /// What is said when it begins.
+    pub(crate) fn greeting(&self) -> String {
+        let (name, place) = (&self.meeting.name, self.mailboxes.place());
+        format!("instance 0 of {} leads {name}; the others join at {place}", self.total)
+    }
+
+    /// What is said at the end, if the others had no part in it.
+    pub(crate) fn nobody_joined(&self) -> String {
+        again::nobody_joined(&self.meeting, self.total)
+    }
+
+    /// Waits for the others that it must not begin without; what to say if they did not come.
+    pub(crate) async fn gather(&self, handle: &Handle) -> Option<String> {
+        let views = handle.views();
+        let (least, by) = (self.min_workers as usize, Instant::now() + self.patience);
+        let mut follower = views.follow(views.look(|view| view.position));
+        loop {
+            let there = others(handle);
+            if there >= least {
+                return None;
+            }
+            tokio::select! {
+                _ = follower.next() => {}
+                () = sleep_until(by) => {
+                    let waited = self.patience.as_secs();
+                    return Some(format!("{there} of {least} workers have come in {waited} s"));
+                }
+            }
+        }
+    }
+
+    fn explained(&self, error: PostError) -> CliError {
+        let name = &self.meeting.name;
+        let PostError::Mail { place, error } = error else {
+            return CliError::unreachable(error.to_string());
+        };
+        match error {
+            MailError::AlreadyLed { by } => {
+                let what = format!("instance 0 of {name} is there already: {by} leads");
+                CliError::usage(what).hint("two of them would do everything twice")
+            }
+            MailError::Over { epitaph } => CliError::usage(format!("{name} is over: {epitaph}"))
+                .hint(
+                    "to run it again, start all instances under another name (--run-id): \
+                     a job that is repeated alone finds its run ended",
+                ),
+            error => CliError::unreachable(format!("{place}: {error}")),
+        }
+    }
+}
+
+/// Workers other than instance 0's own that have registered, whether they are still there or not.
+pub(crate) fn others(handle: &Handle) -> usize {
+    let own = |name: &str| name == Leading::WORKER;
+    handle.views().look(|view| view.engine.workers().filter(|worker| !own(&worker.name)).count())
+}
+
+/// The leader's end of the link, while it is at work.
+#[derive(Debug)]
+pub(crate) struct Post {
+    desk: JoinHandle<Result<(), PostError>>,
+    shutdown: ShutdownSender,
+    epitaph: Left,
+    wishes: mpsc::Receiver<CancelLevel>,
+    leading: Arc<Leading>,
+}
+
+/// What comes of the link beside letters.
+pub(crate) enum PostNews {
+    /// An instance wants the run to end.
+    Cancel(CancelLevel),
+    /// It cannot be gone on with.
+    Failed(CliError),
+}
+
+impl Post {
+    /// Binds the link, or says who leads there.
+    pub(crate) async fn open(
+        leading: &Arc<Leading>,
+        station: &Station,
+        logs: Arc<dyn LogStore>,
+    ) -> Result<Self, CliError> {
+        let host = environment::host_name();
+        let by = format!("instance 0 on {host} (process {})", std::process::id());
+        let terms = Terms { link_grace: leading.link_grace, ..Terms::of(by) };
+        let handle = station.handle().clone();
+        let intake = Intake::new(handle.clone(), Arc::clone(station.histories()), logs);
+        let at = (Arc::clone(&leading.mailboxes), leading.key.clone());
+        let desk = Desk::bind(at, terms, leading.meeting.name.clone(), (handle, intake)).await;
+        let (wants, wishes) = mpsc::channel(WISHES_MAX);
+        let desk = desk.map_err(|error| leading.explained(error))?.obeying(wants);
+        let (shutdown, ends) = ShutdownSender::new();
+        let epitaph = desk.epitaph();
+        let desk = tokio::spawn(desk.run(ends));
+        Ok(Self { desk, shutdown, epitaph, wishes, leading: Arc::clone(leading) })
+    }
+
+    /// Waits for something that is not answered by a letter.
+    pub(crate) async fn next(&mut self) -> PostNews {
+        tokio::select! {
+            Some(level) = self.wishes.recv() => PostNews::Cancel(level),
+            ended = &mut self.desk => PostNews::Failed(match ended {
+                Ok(Err(error)) => self.leading.explained(error),
+                Ok(Ok(())) => CliError::unreachable("the link has ended"),
+                Err(error) => CliError::unreachable(format!("a part of windlass has failed: {error}")),
+            }),
+        }
+    }
+
+    /// Tells everybody what became of the run, and those who come later.
+    pub(crate) async fn end(self, summary: &Summary) {
+        let epitaph = Epitaph::new(&summary.run().to_string(), summary.status());
+        self.epitaph.write(epitaph.to_string());
+        self.shutdown.shut_down();
+        drop(self.desk.await);
+    }
+}

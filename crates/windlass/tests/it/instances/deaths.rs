@@ -1,0 +1,117 @@
+//! Instances that die, come late, or are there twice.
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::arrange::{ELSEWHERE, Fleet, PATIENT, ended_with};
+use crate::links::arrange::dir_link;
+use crate::links::redis_server::Redis;
+use crate::run::arrange::{Place, until};
+
+/// Its lease would last for a quarter of a minute: the guard has told.
+fn a_killed_workers_step_runs_elsewhere(fleet: &Fleet) {
+    let leader = fleet.leader(3, "--jobs 1");
+    let first = fleet.worker(1, 3, "--jobs 1 --label big");
+    fleet.place.until_lines("begun", 1);
+    let second = fleet.worker(2, 3, "--jobs 1 --label big");
+    first.signal(Signal::KILL);
+    fleet.place.until_lines("begun", 2);
+    fleet.enough();
+    ended_with(&leader.ended(), 0, "1 succeeded");
+    ended_with(&second.ended(), 0, "succeeded");
+    let tries = fleet.place.step("far")["attempts"].clone();
+    assert_eq!((&tries[0]["worker"], &tries[0]["outcome"]), (&"instance-1".into(), &"lost".into()));
+    assert_eq!(tries[1]["worker"], "instance-2", "{tries}");
+}
+
+#[test]
+fn a_killed_workers_step_runs_elsewhere_over_redis() {
+    let redis = Redis::start(&[]);
+    a_killed_workers_step_runs_elsewhere(&Fleet::at(&redis.url(), ELSEWHERE));
+}
+
+#[test]
+fn a_killed_workers_step_runs_elsewhere_over_the_folder_of_the_example() {
+    let folder = TempDir::new().expect("a folder");
+    let link = format!("dir:{}", folder.path().display());
+    a_killed_workers_step_runs_elsewhere(&Fleet::of(dir_link(), &link, Place::with(ELSEWHERE)));
+}
+
+#[test]
+fn who_comes_when_the_run_ends_or_later_ends_with_it() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), PATIENT);
+    let leader = fleet.leader(4, "--jobs 1");
+    fleet.place.until_lines("begun", 1);
+    let last_second = fleet.start(1, 4, "");
+    fleet.enough();
+    ended_with(&leader.ended(), 0, "1 succeeded");
+    ended_with(&last_second.ended(), 0, "succeeded");
+    let late = fleet.start(2, 4, "").ended();
+    ended_with(&late, 0, "succeeded");
+    assert!(!late.err.contains("joins"), "{}", late.err);
+}
+
+#[test]
+fn workers_of_a_dead_leader_end_and_leave_nothing() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let leader = fleet.leader(2, "--jobs 1");
+    let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 2s");
+    fleet.place.until_lines("begun", 1);
+    leader.signal(Signal::KILL);
+    ended_with(&worker.ended(), 5, "is instance 0 running");
+    drop(leader);
+    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+}
+
+#[test]
+fn a_second_leader_is_told_who_the_first_is() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), PATIENT);
+    let first = fleet.leader(2, "--jobs 1");
+    let second = fleet.elsewhere(PATIENT).start(0, 2, "").ended();
+    ended_with(&second, 2, &format!("(process {}) leads", first.pid()));
+    fleet.enough();
+    ended_with(&first.ended(), 0, "1 succeeded");
+    let third = fleet.elsewhere(PATIENT).start(0, 2, "").ended();
+    ended_with(&third, 2, "nightly-7 is over");
+}
+
+#[test]
+fn a_second_worker_of_a_number_is_told_who_the_first_is() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let leader = fleet.leader(2, "--jobs 1");
+    let first = fleet.worker(1, 2, "--jobs 1 --label big");
+    fleet.place.until_lines("begun", 1);
+    let here = fleet.start(1, 2, "--label big").ended();
+    ended_with(
+        &here,
+        2,
+        &format!("instance 1 of nightly-7 is there already: process {}", first.pid()),
+    );
+    let there = fleet.elsewhere(ELSEWHERE).start(1, 2, "--label big").ended();
+    ended_with(&there, 2, "instance 1 of nightly-7 is there already: worker ");
+    fleet.enough();
+    ended_with(&leader.ended(), 0, "1 succeeded");
+    ended_with(&first.ended(), 0, "succeeded");
+}
+
+#[test]
+fn old_workers_work_for_a_leader_that_begins_again() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let first = fleet.leader(2, "--jobs 1");
+    let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 1m");
+    fleet.place.until_lines("begun", 1);
+    first.signal(Signal::KILL);
+    drop(first);
+    let again = fleet.elsewhere(ELSEWHERE);
+    let second = again.leader(2, "--jobs 1");
+    until("the worker begins for the second", || fleet.place.lines("begun").len() >= 2);
+    fleet.enough();
+    ended_with(&second.ended(), 0, "1 succeeded");
+    ended_with(&worker.ended(), 0, "succeeded");
+    assert_eq!(again.place.step("far")["attempts"][0]["worker"], "instance-1");
+}

@@ -1,0 +1,116 @@
+//! A Redis that dies, forgets, cuts, refuses or stays away.
+
+use super::arrange::{ELSEWHERE, Fleet, ended_with};
+use crate::links::redis_server::Redis;
+use crate::run::arrange::{Running, until};
+
+/// A leader, and a worker that is in the middle of a step.
+fn begun(fleet: &Fleet, flags: &str) -> (Running, Running) {
+    let leader = fleet.leader(2, &format!("--jobs 1 {flags}"));
+    let worker = fleet.worker(1, 2, &format!("--jobs 1 --label big {flags}"));
+    fleet.place.until_lines("begun", 1);
+    (leader, worker)
+}
+
+fn both_succeed(fleet: &Fleet, (leader, worker): (Running, Running)) {
+    fleet.enough();
+    ended_with(&leader.ended(), 0, "1 succeeded");
+    ended_with(&worker.ended(), 0, "succeeded");
+    assert_eq!(fleet.place.lines("begun").len(), 1, "it ran once");
+}
+
+#[test]
+fn a_redis_that_comes_back_with_what_it_held_costs_nothing() {
+    let mut redis = Redis::start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let both = begun(&fleet, "");
+    redis.kill();
+    until("the worker has noticed", || both.1.said().contains("is lost"));
+    redis.begin();
+    both_succeed(&fleet, both);
+}
+
+#[test]
+fn a_redis_that_comes_back_empty_ends_the_run() {
+    let mut redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let (leader, worker) = begun(&fleet, "");
+    redis.kill();
+    redis.begin();
+    let (leader, worker) = (leader.ended(), worker.ended());
+    ended_with(&leader, 5, "lost what it held");
+    ended_with(&worker, 5, "forgotten");
+    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+}
+
+#[test]
+fn connections_that_are_cut_cost_nothing() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let both = begun(&fleet, "");
+    for _ in 0..20 {
+        redis.cli(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    }
+    both_succeed(&fleet, both);
+}
+
+#[test]
+fn a_redis_that_stays_away_ends_everybody() {
+    let mut redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let (leader, worker) = begun(&fleet, "--link-grace 2s");
+    redis.kill();
+    ended_with(&worker.ended(), 5, "no contact with the link for 2 s");
+    ended_with(&leader.ended(), 5, "no contact with");
+    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+}
+
+#[test]
+fn a_redis_that_is_full_for_a_while_costs_nothing_and_for_good_ends_the_run() {
+    let redis = Redis::start(&["--maxmemory-policy", "noeviction"]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let both = begun(&fleet, "");
+    redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    until("the worker has noticed", || both.1.said().contains("is lost"));
+    redis.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    both_succeed(&fleet, both);
+
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE).called("full");
+    let (leader, worker) = begun(&fleet, "--link-grace 2s --leader-grace 3s");
+    redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    ended_with(&leader.ended(), 5, "full");
+    assert_eq!(worker.ended().code, Some(5));
+}
+
+#[test]
+fn a_redis_that_lets_nobody_in_or_write_says_so() {
+    let closed = Redis::start(&["--requirepass", "hush"]);
+    let elsewhere = Redis::start(&[]);
+    let port = elsewhere.port().to_string();
+    let copy = Redis::start(&["--replicaof", "127.0.0.1", &port]);
+    let wrong = closed.url().replace("redis://", "redis://:guess@");
+    for (url, said) in [(closed.url(), "password"), (wrong, "password"), (copy.url(), "read")] {
+        let fleet = Fleet::at(&url, ELSEWHERE);
+        let flags = "--link-grace 2s --leader-grace 2s";
+        let leader = fleet.start(0, 2, flags).ended();
+        assert_eq!(leader.code, Some(5), "{leader:?}");
+        assert!(leader.err.to_lowercase().contains(said), "{}", leader.err);
+        assert!(!leader.err.contains("guess"), "a password is shown: {}", leader.err);
+        let worker = fleet.start(1, 2, flags).ended();
+        assert_eq!(worker.code, Some(5), "{worker:?}");
+    }
+}
+
+#[test]
+fn who_looks_under_another_name_finds_nobody() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let leader = fleet.leader(2, "--jobs 1");
+    let other = fleet.elsewhere(ELSEWHERE).called("nightly-8");
+    let lost = other.start(1, 2, "--leader-grace 1s").ended();
+    ended_with(&lost, 5, "the same link and run id");
+    fleet.enough();
+    let worker = fleet.worker(1, 2, "--label big");
+    ended_with(&leader.ended(), 0, "1 succeeded");
+    ended_with(&worker.ended(), 0, "succeeded");
+}

@@ -1,0 +1,10 @@
+//! One run by several processes that meet at a link and nowhere else.
+
+mod again;
+mod arrange;
+mod crowd;
+mod deaths;
+mod faults;
+mod parity;
+mod parts;
+mod wishes;

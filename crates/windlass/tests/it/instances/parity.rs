@@ -1,0 +1,129 @@
+//! The same file means the same in one process and over a link.
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::arrange::{Fleet, ended_with};
+use crate::cluster::parity::{events, outcomes};
+use crate::links::arrange::dir_link;
+use crate::links::redis_server::Redis;
+use crate::run::arrange::Place;
+
+/// Two hundred steps, one behind them that reads what another wrote, one that is tried again, and one that fails.
+const MANY: &str = r#"
+steps:
+  make:
+    run: echo "word=fish" >> "$WINDLASS_OUTPUT"; echo made
+    outputs: [word]
+  cut:
+    matrix: { part: [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19], side: [a,b,c,d,e,f,g,h,i,j] }
+    run: sleep 0.02
+  flaky:
+    retry: { times: 1, wait: 10ms..10ms }
+    run: test "$WINDLASS_ATTEMPT" = 2
+  broken: { run: exit 3, ignore_failure: true }
+  join:
+    needs: [make, cut, flaky]
+    env: { WORD: "${{ steps.make.outputs.word }}" }
+    run: |
+      echo "joined $WORD"
+      echo "They joined $WORD" >> "$WINDLASS_SUMMARY"
+"#;
+
+/// Values that do not fit into one letter together, and one that no step may have.
+const LARGE: &str = r#"
+defaults: { retry: 0 }
+steps:
+  large:
+    matrix: { n: [1,2,3,4,5,6,7,8,9,10,11,12] }
+    run: |
+      printf 'text=%s\n' "$(head -c 60000 /dev/zero | tr '\0' x)" >> "$WINDLASS_OUTPUT"
+      seq 1 100000
+      sleep 0.1
+    outputs: [text]
+  oversize:
+    run: printf 'text=%s\n' "$(head -c 3000000 /dev/zero | tr '\0' x)" >> "$WINDLASS_OUTPUT"
+    outputs: [text]
+    ignore_failure: true
+  one:
+    run: printf 'text=%s\n' "$(head -c 60000 /dev/zero | tr '\0' y)" >> "$WINDLASS_OUTPUT"
+    outputs: [text]
+  reads:
+    needs: [large, one]
+    env: { ALL: "${{ steps.one.outputs.text }}" }
+    run: printf %s "$ALL" | wc -c
+"#;
+
+fn told(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
+}
+
+/// Runs a pipeline in one process and by four, and compares what came of it.
+fn comes_to_the_same(fleet: &Fleet, pipeline: &str) -> Place {
+    let alone = Place::with(pipeline);
+    let here = alone.run("run --json");
+    let workers = [1, 2, 3].map(|instance| fleet.start(instance, 4, "--jobs 1"));
+    let leader = fleet.start(0, 4, "--jobs 1 --json --min-workers 3").ended();
+    assert_eq!(leader.code, here.code, "{leader:?}");
+    for worker in workers {
+        let ended = worker.ended();
+        ended_with(&ended, 0, "succeeded");
+        assert_eq!(ended.out, "", "only the leader tells of the run");
+    }
+    assert_eq!(outcomes(&alone.show()), outcomes(&fleet.place.show()));
+    assert_eq!(events(&told(&here.out)), events(&told(&leader.out)));
+    for instance in ["instance-0", "instance-1", "instance-2", "instance-3"] {
+        assert!(leader.err.contains(instance), "{instance} did nothing: {}", leader.err);
+    }
+    alone
+}
+
+#[test]
+fn two_hundred_steps_come_to_the_same_over_redis() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), MANY);
+    comes_to_the_same(&fleet, MANY);
+    assert!(fleet.place.data("logs latest join").contains("joined fish"));
+}
+
+#[test]
+fn two_hundred_steps_come_to_the_same_over_the_folder_of_the_example() {
+    let folder = TempDir::new().expect("a folder");
+    let link = format!("dir:{}", folder.path().display());
+    let fleet = Fleet::of(dir_link(), &link, Place::with(MANY));
+    comes_to_the_same(&fleet, MANY);
+}
+
+#[test]
+fn large_outputs_come_to_the_same_over_redis() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), LARGE);
+    let alone = comes_to_the_same(&fleet, LARGE);
+    let printed = |place: &Place, step: &str| place.data(&format!("logs latest {step}"));
+    for step in ["reads", "large[1]", "large[12]"] {
+        assert_eq!(printed(&alone, step), printed(&fleet.place, step), "{step}");
+    }
+}
+
+#[test]
+fn the_leader_shows_what_others_printed_and_writes_every_report() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), MANY);
+    let report = fleet.place.path().join("page.md");
+    let begin = |instance, flags| {
+        let mut command = fleet.command(instance, 2, flags);
+        command.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", &report);
+        fleet.place.start_command(command)
+    };
+    let worker = begin(1, "--jobs 2 --junit worker.xml");
+    let leader = begin(0, "--jobs 2 --junit leader.xml --output stream --min-workers 1").ended();
+    assert_eq!((leader.code, worker.ended().code), (Some(0), Some(0)), "{leader:?}");
+    let shown = format!("{}{}", leader.out, leader.err);
+    let lines = shown.lines().filter(|line| line.contains("joined fish"));
+    assert_eq!(lines.count(), 1, "once, wherever it ran: {shown}");
+    assert!(fleet.place.read("leader.xml").contains("testcase"));
+    assert_eq!(fleet.place.read("worker.xml"), "");
+    let page = fleet.place.read("page.md");
+    assert_eq!(page.matches("They joined fish").count(), 1, "{page}");
+    assert!(page.contains("| worker | steps | busy | use |"), "{page}");
+}
