@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "postgres")]
 use super::commands::store;
 use super::commands::{
-    audit, cancel, completions, config, context, dev, doctor, expand, explain, graph, init, keys,
-    locks, logs, plan, queue, rerun, run, runs, schema, serve, show, submit, token, validate,
+    audit, cancel, ci, completions, config, context, dev, doctor, expand, explain, graph, init,
+    keys, locks, logs, plan, queue, rerun, run, runs, schema, serve, show, submit, token, validate,
     watch, why, worker, workers,
 };
 use super::help;
@@ -46,6 +46,7 @@ pub(super) enum Command {
     Validate(validate::Args),
     Expand(expand::Args),
     Schema(schema::Args),
+    Ci(ci::Args),
     Dev(dev::Args),
     Serve(serve::Args),
     Worker(worker::Args),

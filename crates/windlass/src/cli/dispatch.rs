@@ -59,6 +59,7 @@ fn answer(command: Command, links: Links, compiled: Compiled) -> u8 {
         Command::Validate(args) => commands::validate::run(&args, &context),
         Command::Expand(args) => commands::expand::run(&args, &context),
         Command::Schema(args) => commands::schema::run(&args, &context),
+        Command::Ci(args) => Ok(commands::ci::run(&args)),
         Command::Dev(args) => commands::dev::run(&args, &context),
         Command::Serve(args) => commands::serve::run(&args, &context),
         Command::Worker(args) => commands::worker::run(&args, &context),

@@ -21,7 +21,7 @@ The smallest pipeline, in a file windlass.yml:
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "rerun", "cancel", "watch"]),
     ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
-    ("Write a pipeline", &["init", "validate", "expand", "schema"]),
+    ("Write a pipeline", &["init", "validate", "expand", "schema", "ci"]),
     ("This machine", &["doctor", "config", "completions"]),
     ("Use a cluster", &["submit", "workers", "locks", "keys", "queue", "context"]),
     ("Serve", &["serve", "worker", "dev", "token", "audit", "store"]),

@@ -2,6 +2,7 @@
 
 pub(super) mod audit;
 pub(super) mod cancel;
+pub(super) mod ci;
 pub(super) mod completions;
 pub(super) mod config;
 pub(super) mod context;

@@ -1,5 +1,6 @@
 //! The program as people and scripts use it: what it prints, where, and how it ends.
 
+mod ci;
 mod config;
 mod crew;
 mod expand;

@@ -1,0 +1,119 @@
+//! `windlass ci`
+
+use std::path::PathBuf;
+
+use crate::cli::output::{self, quoted};
+
+/// Print the configuration of a CI service whose runners share a run
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each runner is an instance of one run: instance 0 leads and works, the others work. They meet at a Redis
+that all of them reach; its address is a secret of the repository, WINDLASS_LINK. docs/ci.md tells the rest.
+
+Examples:
+  windlass ci github --instances 4 > .github/workflows/windlass.yml
+  windlass ci gitlab --instances 4 ship.yml > .gitlab-ci.yml")]
+pub(crate) struct Args {
+    /// Which service
+    #[arg(value_enum)]
+    service: Service,
+    /// The pipeline that is run; windlass.yml if not said
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Runners that share a run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=200))]
+    instances: u32,
+}
+
+/// A CI service.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Service {
+    /// GitHub Actions
+    Github,
+    /// GitLab CI/CD
+    Gitlab,
+}
+
+/// Prints it.
+pub(crate) fn run(args: &Args) -> u8 {
+    let file = args.file.as_ref().map(|file| quoted(&file.to_string_lossy()));
+    let run = file.map_or("windlass run".to_owned(), |file| format!("windlass run {file}"));
+    let text = match args.service {
+        Service::Github => github(args.instances, &run),
+        Service::Gitlab => gitlab(args.instances, &run),
+    };
+    output::data(text.trim_end())
+}
+
+fn github(instances: u32, run: &str) -> String {
+    let numbers: Vec<String> = (0..instances).map(|number| number.to_string()).collect();
+    GITHUB.replace("@NUMBERS@", &numbers.join(", ")).replace("@RUN@", &scalar(run))
+}
+
+fn gitlab(instances: u32, run: &str) -> String {
+    let flags = "--instance $((CI_NODE_INDEX - 1)) --total $CI_NODE_TOTAL";
+    let run = scalar(&format!("{run} {flags}"));
+    GITLAB.replace("@INSTANCES@", &instances.to_string()).replace("@RUN@", &run)
+}
+
+/// A line of shell as YAML has it: JSON's strings are YAML's, and a plain command needs none.
+fn scalar(line: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || " ./_-$()".contains(c);
+    if line.chars().all(plain) {
+        line.to_owned()
+    } else {
+        serde_json::Value::from(line).to_string()
+    }
+}
+
+/// Every runner takes part to the end: `fail-fast` would cancel those that work when one cannot.
+const GITHUB: &str = "\
+name: windlass
+on: [push]
+permissions:
+  contents: read
+jobs:
+  windlass:
+    name: instance ${{ matrix.instance }}
+    runs-on: ubuntu-latest
+    timeout-minutes: 60
+    strategy:
+      fail-fast: false
+      matrix:
+        instance: [@NUMBERS@]
+    env:
+      WINDLASS_INSTANCE: ${{ matrix.instance }}
+      WINDLASS_TOTAL: ${{ strategy.job-total }}
+      WINDLASS_LINK: ${{ secrets.WINDLASS_LINK }}
+      WINDLASS_RUN_SECRET: ${{ secrets.WINDLASS_RUN_SECRET }}
+    steps:
+      - uses: actions/checkout@v4
+      # Or however windlass comes to your runners.
+      - run: cargo install --locked windlass
+      - run: @RUN@
+";
+
+/// The secrets come from the project's variables by themselves.
+const GITLAB: &str = "\
+# WINDLASS_LINK and WINDLASS_RUN_SECRET are masked variables of the project: Settings, CI/CD, Variables.
+windlass:
+  image: rust:1
+  parallel: @INSTANCES@
+  timeout: 1h
+  script:
+    # Or however windlass comes to your runners.
+    - cargo install --locked windlass
+    - @RUN@
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_file_is_called_its_command_is_one_line_of_yaml() {
+        assert_eq!(scalar("windlass run a/b-c.yml"), "windlass run a/b-c.yml");
+        assert_eq!(scalar("windlass run 'a: b.yml'"), r#""windlass run 'a: b.yml'""#);
+        assert_eq!(scalar("windlass run 'a\"b.yml'"), r#""windlass run 'a\"b.yml'""#);
+    }
+}
