@@ -92,7 +92,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
                 states: root.join(STORE).join("workers"),
                 root,
                 slots: args.how.slots(),
-                labels: args.how.labels(),
+                labels: context.compiled.labels(&args.how.labels()),
+                compiled: context.compiled.clone(),
                 log: Logger { format: LogFormat::Text, level: Level::Info, clock: system_now },
             });
         }

@@ -11,6 +11,7 @@ use windlass_core::session::Refusal;
 
 use super::again;
 use super::contact::Contact;
+use crate::cli::compiled::Compiled;
 use crate::cli::error::CliError;
 use crate::cli::exit;
 use crate::cli::output::{self, Level, Logger};
@@ -50,6 +51,8 @@ pub(crate) struct Working {
     pub(crate) slots: u32,
     /// What it advertises.
     pub(crate) labels: Labels,
+    /// What this program has beside windlass itself.
+    pub(crate) compiled: Compiled,
     /// What says what goes on.
     pub(crate) log: Logger,
 }
@@ -74,7 +77,7 @@ pub(crate) fn work(order: Working) -> Result<u8, CliError> {
 
 impl Working {
     fn split(self) -> (Meets, Work) {
-        let Self { meets, root, states, slots, labels, log } = self;
+        let Self { meets, root, states, slots, labels, compiled, log } = self;
         let name = meets.name();
         let (site, key, links) = (meets.site.clone(), meets.key.clone(), meets.links.clone());
         let work = Work {
@@ -83,6 +86,7 @@ impl Working {
             name,
             slots,
             labels,
+            compiled,
             root,
             patience: Some(meets.patience),
             leader_grace: Some(meets.leader_grace),
