@@ -123,7 +123,8 @@ impl Server {
     /// Ends at once, as in a crash: what was committed is there when it starts again.
     pub(crate) fn stop(&self) {
         self.order("stop");
-        until("the server is gone", || !is_ready(&self.folder, self.port));
+        // The last thing that it does. It has not been ready for a while then.
+        until("the server is gone", || !self.folder.join("data/postmaster.pid").exists());
     }
 
     /// Starts again after a stop.
