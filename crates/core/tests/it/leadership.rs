@@ -232,9 +232,9 @@ fn a_lease_beyond_all_that_the_journal_has_begins_another_generation() {
     let mut crew = Crew::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let mut exchange = crew.send("alpha");
-    let mut lost = exchange.in_flight[0].clone();
+    let mut lost = exchange.in_flight[0];
     lost.lease.fence = Fence(lost.lease.fence.0 + 3);
-    exchange.in_flight.push(lost.clone());
+    exchange.in_flight.push(lost);
     let replies = crew.arrive(&exchange);
     crew.deliver(replies);
     crew.submit("next", |plan| plan.plain("test", []));
