@@ -11,6 +11,8 @@ pub mod http;
 mod identity;
 pub mod output;
 pub mod post;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod seam;

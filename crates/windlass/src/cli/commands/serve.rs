@@ -214,6 +214,7 @@ fn upstream(args: &Args, context: &Context) -> Result<Option<Arc<Upstream>>, Cli
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let (store, state) = places(args, context)?;
     let observe = upstream(args, context)?;
+    let mail = mail(args, &store, context)?;
     serving::serve(&Serve {
         listen: args.listen,
         advertise: args.advertise.clone(),
@@ -236,16 +237,26 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         root: context.folder.clone(),
         metrics: args.metrics_listen,
         collector: otlp::collector(args.otlp.as_ref()),
-        mail: args.link.iter().map(|url| mail(url, context)).collect::<Result<_, _>>()?,
+        mail,
         log: args.log.logger(),
     })
 }
 
-/// Where workers may leave letters.
-fn mail(url: &str, context: &Context) -> Result<MailPlace, CliError> {
-    let site = Site { url: url.to_owned(), run: Site::CLUSTER.to_owned(), ca: None };
-    let mailboxes =
-        context.links.open(&site).map_err(|error| CliError::usage(error.to_string()))?;
-    let key = Key::new(&site.run, environment::run_secret().as_deref());
-    Ok(MailPlace { mailboxes, key })
+/// Where workers may leave letters: at the places that it was told, and in a database that it shares with others.
+fn mail(args: &Args, store: &StoreAddress, context: &Context) -> Result<Vec<MailPlace>, CliError> {
+    let own = match store {
+        StoreAddress::Folder(_) => None,
+        StoreAddress::Postgres { url, .. } => Some(url),
+    };
+    let mut urls: Vec<&String> = args.link.iter().chain(own).collect();
+    urls.dedup();
+    let place = |url: &String| {
+        let ca = args.ca.as_ref().map(|file| context.folder.join(file));
+        let site = Site { url: url.clone(), run: Site::CLUSTER.to_owned(), ca };
+        let opened = context.links.open(&site);
+        let mailboxes = opened.map_err(|error| CliError::usage(error.to_string()))?;
+        let key = Key::new(&site.run, environment::run_secret().as_deref());
+        Ok(MailPlace { mailboxes, key })
+    };
+    urls.into_iter().map(place).collect()
 }

@@ -95,15 +95,32 @@ fn join(args: &Args, context: &Context) -> Result<Join, CliError> {
     if let [url] = args.join.as_slice()
         && context.links.knows(url)
     {
-        let site = Site { url: url.clone(), run: Site::CLUSTER.to_owned(), ca };
-        let key = Key::new(&site.run, environment::run_secret().as_deref());
-        return Ok(Join::Mail { site, key, links: context.links.clone() });
+        return by_letters(url, ca, args, context);
     }
     let place =
         |url: &String| url.parse().map_err(|bad: BadPlace| CliError::usage(bad.to_string()));
     let places = args.join.iter().map(place).collect::<Result<Vec<Place>, CliError>>()?;
     let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
     Ok(Join::Http { places, ca, token })
+}
+
+/// The way to a leader that may be left letters. In the cluster's own database it may also say where it is.
+fn by_letters(
+    url: &str,
+    ca: Option<PathBuf>,
+    args: &Args,
+    context: &Context,
+) -> Result<Join, CliError> {
+    let site = Site { url: url.to_owned(), run: Site::CLUSTER.to_owned(), ca: ca.clone() };
+    let key = Key::new(&site.run, environment::run_secret().as_deref());
+    let mail = Join::Mail { site, key, links: context.links.clone() };
+    #[cfg(feature = "postgres")]
+    if url.starts_with("postgres") {
+        let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
+        let http = Join::Http { places: Vec::new(), ca, token };
+        return Ok(Join::Found { http: Box::new(http), mail: Box::new(mail) });
+    }
+    Ok(mail)
 }
 
 /// Works until it is told to end.

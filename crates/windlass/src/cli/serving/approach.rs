@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::id::Incarnation;
 
+#[cfg(feature = "postgres")]
+use super::found::Found;
 use crate::cli::error::CliError;
 use crate::link::http::{Client, Credentials, HttpLink, Place, dialler, say_goodbye};
 use crate::link::output::Ships;
@@ -33,6 +35,14 @@ pub(crate) enum Join {
         /// What opens them.
         links: Links,
     },
+    /// Whoever leads the cluster of a database, by letters in it if it cannot be reached.
+    #[cfg(feature = "postgres")]
+    Found {
+        /// How controllers are asked.
+        http: Box<Join>,
+        /// The mailboxes in the database.
+        mail: Box<Join>,
+    },
 }
 
 /// A way to the leader, taken by a worker that shows who it is, or by one who only asks.
@@ -45,6 +55,8 @@ pub(super) enum Way {
         /// Its postman ends with it.
         _postman: ShutdownSender,
     },
+    #[cfg(feature = "postgres")]
+    Found(Arc<Found>),
 }
 
 impl Join {
@@ -70,6 +82,15 @@ impl Join {
                 tokio::spawn(postman.run(ends));
                 Ok(Way::Mail { link, mailboxes, _postman: sender })
             }
+            #[cfg(feature = "postgres")]
+            Self::Found { http, mail } => {
+                let Self::Mail { site, .. } = &**mail else {
+                    unreachable!("letters go to mailboxes");
+                };
+                let by_letters = mail.set_out(worker.clone())?;
+                let found = Found::new(&site.url, Self::clone(http), by_letters, worker);
+                Ok(Way::Found(Arc::new(found)))
+            }
         }
     }
 
@@ -85,6 +106,9 @@ impl Join {
             Self::Mail { site, key, .. } => {
                 mail = Some(MailWill { site: site.clone(), key: MailKey(key.to_hex()) });
             }
+            // Letters reach whoever leads, wherever that is by then.
+            #[cfg(feature = "postgres")]
+            Self::Found { mail, .. } => return mail.will(secret, incarnation),
         }
         let (worker, secret) = (secret.worker_id(), secret.to_hex());
         Will { ways, ca, token, secret, worker, incarnation, mail }
@@ -97,6 +121,17 @@ impl Way {
         match self {
             Self::Http(link) => link.cluster().await.map(|cluster| cluster.id),
             Self::Mail { link, .. } => link.hello().await.map(|led| led.cluster),
+            #[cfg(feature = "postgres")]
+            Self::Found(found) => found.cluster().await,
+        }
+    }
+
+    /// Finds out where to go, where that is to be found out.
+    pub(super) async fn look_ahead(&self) {
+        match self {
+            Self::Http(_) | Self::Mail { .. } => {}
+            #[cfg(feature = "postgres")]
+            Self::Found(found) => found.look().await,
         }
     }
 
@@ -105,6 +140,8 @@ impl Way {
         match self {
             Self::Http(link) => link.place().to_string(),
             Self::Mail { mailboxes, .. } => mailboxes.place(),
+            #[cfg(feature = "postgres")]
+            Self::Found(found) => found.place(),
         }
     }
 
@@ -118,6 +155,8 @@ impl Way {
         match self {
             Self::Http(link) => Arc::clone(link) as Arc<dyn Link>,
             Self::Mail { link, .. } => Arc::new(link.clone()),
+            #[cfg(feature = "postgres")]
+            Self::Found(found) => Arc::clone(found) as Arc<dyn Link>,
         }
     }
 
@@ -125,6 +164,8 @@ impl Way {
         match self {
             Self::Http(link) => Arc::clone(link) as Arc<dyn Ships>,
             Self::Mail { link, .. } => Arc::new(link.clone()),
+            #[cfg(feature = "postgres")]
+            Self::Found(found) => Arc::clone(found) as Arc<dyn Ships>,
         }
     }
 
@@ -133,6 +174,8 @@ impl Way {
         match self {
             Self::Http(link) => say_goodbye(link, worker.worker_id(), incarnation).await,
             Self::Mail { link, .. } => drop(link.ended(incarnation, Vec::new()).await),
+            #[cfg(feature = "postgres")]
+            Self::Found(found) => found.say_goodbye(worker, incarnation).await,
         }
     }
 }

@@ -10,6 +10,8 @@ mod chronicle;
 mod dev;
 mod doors;
 mod ends;
+#[cfg(feature = "postgres")]
+mod found;
 mod mail;
 mod own;
 mod post;

@@ -157,6 +157,7 @@ impl Joined {
         let cluster = find_within(order, &order.join.set_out(None)?).await?;
         let membership = Arc::new(state.enter(&cluster)?);
         let way = order.join.set_out(Some(membership.secret().clone()))?;
+        way.look_ahead().await;
         let (name, at) = (&order.name, way.place());
         order.log.note(Level::Info, format!("worker {name} joins cluster {cluster} at {at}"));
         let (logs, shipping) = ShippedLogs::open(membership.logs(), way.ships())

@@ -56,6 +56,11 @@ impl Links {
             use crate::link::redis::open;
             links.with("redis", open).with("rediss", open)
         };
+        #[cfg(feature = "postgres")]
+        let links = {
+            use crate::link::postgres::open;
+            links.with("postgres", open).with("postgresql", open)
+        };
         links
     }
 

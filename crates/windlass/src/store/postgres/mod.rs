@@ -8,6 +8,7 @@ pub(crate) mod address;
 pub(crate) mod failure;
 pub(crate) mod line;
 pub(crate) mod mark;
+pub(crate) mod notices;
 pub(crate) mod office;
 pub(crate) mod partition;
 pub(crate) mod schema;

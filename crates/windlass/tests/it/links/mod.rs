@@ -7,6 +7,8 @@ mod conformance;
 #[path = "../../../../../examples/dir-link.rs"]
 mod dir_link;
 mod flawed;
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+mod postgres;
 #[cfg(all(feature = "redis", target_os = "linux"))]
 mod processes;
 #[cfg(all(feature = "redis", target_os = "linux"))]

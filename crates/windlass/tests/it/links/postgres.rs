@@ -1,0 +1,82 @@
+//! The link through PostgreSQL, in a real one.
+
+use serde_json::Value;
+use windlass::conformance;
+use windlass::link::post::{Links, Site};
+
+use crate::cluster::arrange::{Cluster, free_port, step};
+use crate::postgres::server::server;
+use crate::run::arrange::{Running, until};
+
+const ONE: &str = "steps: { only: { run: 'echo $WINDLASS_WORKER >> who' } }";
+const NAMES: [&str; 5] = ["ann", "ben", "cleo", "dan", "eve"];
+
+#[test]
+fn postgres_conforms() {
+    conformance::link("postgres", || {
+        let (url, _) = server().fresh();
+        move || {
+            let site = Site { url: url.clone(), run: "run".to_owned(), ca: None };
+            Links::built_in().open(&site).expect("it is an address")
+        }
+    });
+}
+
+/// A controller on the database.
+fn controller(url: &str, flags: &str) -> Cluster {
+    let flags = format!("--no-exec --store {url} --term 2s --name leader {flags}");
+    let cluster = Cluster::start(&flags);
+    until("it leads", || matches!(cluster.try_ask("GET", "/workers", ""), Some((200, _))));
+    cluster
+}
+
+/// Joins by the address of the database alone.
+fn join(cluster: &Cluster, url: &str, name: &str) -> Running {
+    let mut command = cluster.place.program(env!("CARGO_BIN_EXE_windlass"));
+    command.args(["worker", "--slots", "1", "--join", url, "--name", name]);
+    let worker = cluster.place.start_command(command);
+    until(&format!("{name} has joined"), || cluster.status_of(name) == "online");
+    worker
+}
+
+fn five_workers_and_one_step(cluster: &Cluster, url: &str) -> Vec<Running> {
+    let workers = NAMES.map(|name| join(cluster, url, name));
+    let run = cluster.submit(ONE);
+    let ended = cluster.ended(&run);
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    let attempts = step(&ended, "only")["attempts"].as_array().map(Vec::len);
+    assert_eq!(attempts, Some(1), "one grant: {ended}");
+    assert_eq!(cluster.place.lines("who").len(), 1, "{}", cluster.place.read("who"));
+    workers.into()
+}
+
+#[test]
+fn of_five_workers_that_know_the_database_one_gets_the_step_over_http() {
+    let (url, _) = server().fresh();
+    let cluster = controller(&url, "");
+    for worker in &five_workers_and_one_step(&cluster, &url) {
+        assert!(worker.said().contains("at http://127.0.0.1"), "{}", worker.said());
+    }
+}
+
+#[test]
+fn of_five_workers_that_reach_the_database_only_one_gets_the_step_by_letters() {
+    let (url, _) = server().fresh();
+    // Nobody reaches it there.
+    let cluster = controller(&url, &format!("--advertise http://127.0.0.1:{}", free_port()));
+    for worker in &five_workers_and_one_step(&cluster, &url) {
+        assert!(worker.said().contains("at postgres://"), "{}", worker.said());
+    }
+}
+
+#[test]
+fn a_worker_finds_the_next_leader_by_the_database() {
+    let (url, _) = server().fresh();
+    let mut first = controller(&url, "");
+    let _worker = join(&first, &url, "ann");
+    first.kill();
+    let second = controller(&url, "");
+    let run = second.submit(ONE);
+    let ended: Value = second.ended(&run);
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+}
