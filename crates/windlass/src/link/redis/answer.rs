@@ -15,7 +15,7 @@ const KNOWN: &[(&str, Kind, &str)] = &[
     (
         "NOPERM",
         Kind::Refused,
-        "the user may not do that: windlass needs +@read +@write +@scripting on its keys",
+        "the user may not do that: windlass needs +@read +@write +@scripting +time on its keys",
     ),
     ("READONLY", Kind::Refused, "it can only be read: give the address of its primary"),
     ("OOM", Kind::Full, "its memory is used up (maxmemory): free some, or give it more"),
@@ -34,7 +34,10 @@ pub(super) fn error_of(address: &RedisAddress, value: &Value) -> Option<MailErro
     let Value::Error(said) = value else { return None };
     let place = address.to_string();
     // An error inside a script is told with the script around it.
-    let code = |known: &str| said.split([' ', ':', '-']).any(|word| word == known);
+    let code = |known: &str| {
+        let in_script = known == "NOPERM" && said.contains("The user executing the script can't");
+        in_script || said.split([' ', ':', '-']).any(|word| word == known)
+    };
     let known = KNOWN.iter().find(|(known, ..)| code(known));
     Some(match known {
         Some((_, Kind::Refused, what)) => {

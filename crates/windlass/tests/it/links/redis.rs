@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,6 +11,9 @@ use windlass::conformance;
 use windlass::link::post::{Letter, Links, MailError, Mailbox, Mailboxes, Site, WAITING_BYTES_MAX};
 
 use super::redis_server::Redis;
+use crate::cluster::arrange::free_port;
+use crate::doors::authority::Authority;
+use crate::run::arrange::Place;
 
 const TERM: Duration = Duration::from_mins(1);
 
@@ -64,6 +68,48 @@ fn a_server_that_cannot_be_used_is_refused_and_says_what_to_do() {
     let refused = refusal(&*open(&full.url(), "r"));
     assert!(matches!(&refused, MailError::Full { .. }), "{refused}");
     assert!(refused.to_string().contains("maxmemory"), "{refused}");
+}
+
+#[test]
+fn over_tls_it_is_believed_if_the_authority_vouches_for_it() {
+    let place = Place::with("");
+    Authority::new(&place, "ca").vouch("redis", "IP:127.0.0.1");
+    let port = free_port().to_string();
+    let file = |name: &str| place.path().join(name).display().to_string();
+    let (certificate, key, ca) = (file("redis.pem"), file("redis.key"), file("ca.pem"));
+    let tls = ["--tls-port", &port, "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let _redis = Redis::start(
+        &[&tls[..], &["--tls-ca-cert-file", &ca, "--tls-auth-clients", "no"]].concat(),
+    );
+    let open = |ca: Option<PathBuf>| {
+        let (url, run) = (format!("rediss://127.0.0.1:{port}"), "r".to_owned());
+        Links::built_in().open(&Site { url, run, ca }).expect("it is an address")
+    };
+    let refused = refusal(&*open(None)).to_string();
+    assert!(refused.contains("certificate"), "{refused}");
+    story(open(Some(ca.into())).bind("ann".to_owned(), TERM)).expect("it is vouched for");
+}
+
+#[test]
+fn a_user_needs_the_permissions_of_the_documentation_and_its_own_keys_only() {
+    let redis = Redis::start(&[]);
+    let user = |name: &str, may: &[&str]| {
+        let asked = [&["ACL", "SETUSER", name, "on", ">hush"], may].concat();
+        assert_eq!(redis.cli(&asked), "OK");
+        open(&format!("redis://{name}:hush@127.0.0.1:{}", redis.port()), "r")
+    };
+    let may = ["~windlass:*", "+@read", "+@write", "+@scripting", "+time", "+info"];
+    let works = async |mailboxes: Arc<dyn Mailboxes>| {
+        let epoch = mailboxes.bind("ann".to_owned(), TERM).await?;
+        mailboxes.send(vec![Letter { to: Mailbox(7), bytes: b"hello".to_vec() }]).await?;
+        mailboxes.receive(Mailbox(7), TERM).await?;
+        mailboxes.unbind(epoch, None).await
+    };
+    story(works(user("ci", &may))).expect("it may");
+    story(works(user("terse", &may[..5]))).expect("who may not ask for settings is let in too");
+    let refused = story(works(user("stranger", &["~other:*", "+@all"])));
+    let Err(MailError::Refused { reason, .. }) = refused else { panic!("{refused:?}") };
+    assert!(reason.contains("may not do that"), "{reason}");
 }
 
 #[test]
