@@ -4,7 +4,8 @@
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
 //! logs, `file` about the pipeline file, `typed` about steps in Rust, `local` about a whole node, `cluster` about many over HTTP
-//! (`cluster long` watches the idle ones for a minute), `postgres` about PostgreSQL beside queues on it (`postgres long` works
+//! (`cluster long` watches the idle ones for a minute), `redis` about workers that leave letters there, `postgres` about
+//! PostgreSQL beside queues on it (`postgres long` works
 //! for ten minutes), `run` about the program beside other task runners.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
@@ -26,6 +27,7 @@ mod pipeline;
 mod plans;
 mod postgres;
 mod process;
+mod redis;
 mod runs;
 mod saved;
 mod sealed;
@@ -63,6 +65,11 @@ fn main() {
             let long = args.get(1).is_some_and(|arg| arg == "long");
             let mut rows = disk::floors(&scratch);
             rows.extend(cluster::rows(&scratch, long));
+            print!("{}", table::render(&rows));
+        }
+        Some("redis") => {
+            let mut rows = disk::floors(&scratch);
+            rows.extend(redis::rows(&scratch));
             print!("{}", table::render(&rows));
         }
         Some("postgres") => {
@@ -121,6 +128,7 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(measure_journal(scratch));
     rows.extend(measure_stores(scratch));
     rows.extend(cluster::rows(scratch, false));
+    rows.extend(redis::rows(scratch));
     rows.extend(postgres::rows(scratch, false));
     rows.extend(runs::rows(scratch));
     rows

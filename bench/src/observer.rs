@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use windlass::link::WorkerSecret;
 use windlass::link::http::{Client, Credentials, HttpLink, Place, Tcp};
+use windlass::link::post::{Key, Links, PostLink, Site};
+use windlass::link::{Link, WorkerSecret};
 use windlass::shutdown::{Shutdown, ShutdownSender};
 use windlass::worker::{Attempt, Clock, Executor, Orders, Worker, WorkerError};
 use windlass_core::id::Incarnation;
@@ -70,6 +71,31 @@ impl Hands {
     /// Has one more join a cluster, over connections of its own.
     pub(crate) fn join(&mut self, places: &[Place], label: &str, executor: Arc<dyn Executor>) {
         let secret = WorkerSecret::generate().expect("the system has random bytes");
+        let credentials = Credentials { token: None, worker: Some(secret.clone()) };
+        let client = Client::new(Arc::new(Tcp), credentials);
+        let link = Arc::new(HttpLink::new(Arc::new(client), places.to_vec()));
+        self.work(&secret, link, label, executor);
+    }
+
+    /// Has one more join a cluster, by letters.
+    pub(crate) fn join_by_letters(&mut self, url: &str, label: &str, executor: Arc<dyn Executor>) {
+        let secret = WorkerSecret::generate().expect("the system has random bytes");
+        let site = Site { url: url.to_owned(), run: Site::CLUSTER.to_owned(), ca: None };
+        let mailboxes = Links::built_in().open(&site).expect("it is an address");
+        let key = Key::new(&site.run, None);
+        let joined = PostLink::new(mailboxes, key, &secret);
+        let (link, postman) = joined.expect("the system has random bytes");
+        tokio::spawn(postman.run(self.shutdown.clone()));
+        self.work(&secret, Arc::new(link), label, executor);
+    }
+
+    fn work(
+        &mut self,
+        secret: &WorkerSecret,
+        link: Arc<dyn Link>,
+        label: &str,
+        executor: Arc<dyn Executor>,
+    ) {
         let register = Register {
             worker: secret.worker_id(),
             name: format!("{label}-{}", self.workers.len()).into(),
@@ -79,8 +105,6 @@ impl Hands {
             home: Home::Apart,
             spooled: Vec::new(),
         };
-        let credentials = Credentials { token: None, worker: Some(secret) };
-        let client = Client::new(Arc::new(Tcp), credentials);
         let worker = Worker {
             register,
             capacity: 1,
@@ -88,7 +112,7 @@ impl Hands {
             clock: Clock::of_machine(),
             leader_grace: None,
             memory: None,
-            link: Arc::new(HttpLink::new(Arc::new(client), places.to_vec())),
+            link,
             executor,
         };
         self.workers.push(tokio::spawn(worker.run(self.shutdown.clone())));

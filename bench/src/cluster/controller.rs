@@ -22,6 +22,8 @@ pub(crate) struct Site {
     pub(crate) name: &'static str,
     /// The store, as `windlass serve` is told.
     pub(crate) store: String,
+    /// Where its workers leave letters, if they do.
+    pub(crate) link: Option<String>,
     folder: PathBuf,
 }
 
@@ -30,12 +32,17 @@ impl Site {
     pub(crate) fn on_sqlite(scratch: &Scratch) -> Self {
         let folder = scratch.empty("cluster");
         let store = format!("sqlite:{}", folder.join("store").display());
-        Self { name: "cluster", store, folder }
+        Self { name: "cluster", store, link: None, folder }
+    }
+
+    /// The same, with workers that leave letters in a Redis.
+    pub(crate) fn over_redis(scratch: &Scratch, url: String) -> Self {
+        Self { name: "redis", link: Some(url), ..Self::on_sqlite(scratch) }
     }
 
     /// On a database that is there, and has nothing of windlass yet.
     pub(crate) fn on_postgres(scratch: &Scratch, store: String) -> Self {
-        Self { name: "postgres", store, folder: scratch.empty("cluster") }
+        Self { name: "postgres", store, link: None, folder: scratch.empty("cluster") }
     }
 
     /// A folder of this name in it, made if it is not there.
@@ -64,6 +71,7 @@ impl Controller {
     pub(crate) fn start_as(site: &Site, name: &str, listen: &str) -> Self {
         let mut command = Command::new(windlass());
         command.args(["serve", "--no-exec", "--listen", listen, "--store", &site.store]);
+        command.args(site.link.iter().flat_map(|link| ["--link", link]));
         let (process, errors) = Process::start(command.current_dir(site.folder(name)));
         let place = said(errors, " on ").parse().expect("it says where it listens");
         let client = Client::new(Arc::new(Tcp), Credentials::default());
@@ -72,7 +80,8 @@ impl Controller {
 
     /// A worker process.
     pub(crate) fn worker(&self, site: &Site, number: u32) -> Process {
-        worker(site, number, &self.place.to_string())
+        let place = site.link.clone().unwrap_or_else(|| self.place.to_string());
+        worker(site, number, &place)
     }
 
     pub(crate) async fn submit(&self, pipeline: &str) {

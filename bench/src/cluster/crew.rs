@@ -33,7 +33,12 @@ impl<'a> Crew<'a> {
         let (notes, notices) = Notes::new();
         let mut hands = Hands::new();
         let _inside = runtime.enter();
-        hands.join(std::slice::from_ref(&controller.place), "observer", Arc::new(notes));
+        match &site.link {
+            None => {
+                hands.join(std::slice::from_ref(&controller.place), "observer", Arc::new(notes));
+            }
+            Some(link) => hands.join_by_letters(link, "observer", Arc::new(notes)),
+        }
         let crew = Self { runtime, name: site.name, workers, hands, notices, controller };
         let each = |number| format!("crew-{number}");
         let warm: Vec<String> = (0..WORKERS).map(each).collect();
