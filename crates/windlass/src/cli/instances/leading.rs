@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
-use windlass_core::engine::CancelLevel;
+use windlass_core::engine::{CancelLevel, Request, WorkerStatus};
+use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::instance::{Epitaph, Meeting};
 use windlass_core::summary::Summary;
 
@@ -53,8 +54,19 @@ impl Leading {
     }
 
     /// What is said at the end, if the others had no part in it.
-    pub(crate) fn nobody_joined(&self) -> String {
-        again::nobody_joined(&self.meeting, self.total)
+    pub(crate) fn nobody_joined(&self, handle: &Handle, summary: &Summary) -> Option<String> {
+        let alone = summary.workers_met() < 2 && others(handle).is_empty();
+        alone.then(|| again::nobody_joined(&self.meeting, self.total))
+    }
+
+    /// Notes that the others have gone, as they do when they are told that it is over: their names are free for the next
+    /// run in this store.
+    pub(crate) async fn dismiss(handle: &Handle) {
+        for (worker, incarnation) in others(handle) {
+            let ended = Request::GuardEnded { worker, incarnation, started: Vec::new() };
+            // A leader that cannot note it any more finds them gone after a while.
+            drop(handle.ask(ended).await);
+        }
     }
 
     /// Waits for the others that it must not begin without; what to say if they did not come.
@@ -63,7 +75,7 @@ impl Leading {
         let (least, by) = (self.min_workers as usize, Instant::now() + self.patience);
         let mut follower = views.follow(views.look(|view| view.position));
         loop {
-            let there = others(handle);
+            let there = others(handle).len();
             if there >= least {
                 return None;
             }
@@ -97,10 +109,14 @@ impl Leading {
     }
 }
 
-/// Workers other than instance 0's own that have registered, whether they are still there or not.
-pub(crate) fn others(handle: &Handle) -> usize {
-    let own = |name: &str| name == Leading::WORKER;
-    handle.views().look(|view| view.engine.workers().filter(|worker| !own(&worker.name)).count())
+/// Workers other than instance 0's own that are there now.
+fn others(handle: &Handle) -> Vec<(WorkerId, Incarnation)> {
+    let live = |status| matches!(status, WorkerStatus::Online | WorkerStatus::Draining);
+    handle.views().look(|view| {
+        let workers = view.engine.workers().filter(|worker| live(worker.status));
+        let others = workers.filter(|worker| &*worker.name != Leading::WORKER);
+        others.map(|worker| (worker.id, worker.incarnation)).collect()
+    })
 }
 
 /// The leader's end of the link, while it is at work.

@@ -21,5 +21,5 @@ mod leading;
 mod working;
 
 pub(crate) use args::{InstanceArgs, Part};
-pub(crate) use leading::{Leading, Post, PostNews, others};
+pub(crate) use leading::{Leading, Post, PostNews};
 pub(crate) use working::{Working, work};

@@ -20,7 +20,7 @@ use super::interrupts::{Interrupts, Wish};
 use super::order::Order;
 use crate::cli::error::CliError;
 use crate::cli::exit;
-use crate::cli::instances::{Post, PostNews, others};
+use crate::cli::instances::{Leading, Post, PostNews};
 use crate::cli::output::{self, Ink, Manner, OutputMode, Screen, ScreenOptions, Terminal, moment};
 use crate::cli::written::{Notes, written};
 use crate::controller::{Followed, Follower, Published};
@@ -129,9 +129,11 @@ impl Watch<'_> {
             interrupted: ends > 0,
         };
         let code = finish.tell(&mut |log, bytes| tail(stores, log, bytes));
-        if let Some(leading) = order.leading.as_ref().filter(|_| others(station.handle()) == 0) {
-            let note = order.look.paint(Ink::Quiet, "note:");
-            output::talk(&format!("{note} {}", leading.nobody_joined()));
+        if let Some(leading) = &order.leading {
+            if let Some(why) = leading.nobody_joined(station.handle(), summary) {
+                output::talk(&format!("{} {why}", order.look.paint(Ink::Quiet, "note:")));
+            }
+            Leading::dismiss(station.handle()).await;
         }
         station.shut_down().await?;
         Ok(code)

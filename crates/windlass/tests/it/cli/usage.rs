@@ -39,6 +39,7 @@ fn help_is_short_and_grouped() {
       validate     Tell everything that is wrong with a file, and how to mend it
       expand       Print the pipeline with params and defaults in place
       schema       Print the JSON Schema of pipeline files, for editors
+      ci           Print the configuration of a CI service whose runners share a run
 
     This machine:
       doctor       Look at this machine: can windlass work here, and how well?

@@ -99,6 +99,20 @@ fn a_second_worker_of_a_number_is_told_who_the_first_is() {
 }
 
 #[test]
+fn the_next_run_in_the_same_folder_has_its_own_workers() {
+    let redis = Redis::start(&[]);
+    let mut fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    fleet.enough();
+    for night in ["first", "second", "third"] {
+        fleet = fleet.called(night);
+        let leader = fleet.start(0, 2, "--min-workers 1");
+        let worker = fleet.start(1, 2, "--label big");
+        ended_with(&leader.ended(), 0, "1 succeeded");
+        ended_with(&worker.ended(), 0, "succeeded");
+    }
+}
+
+#[test]
 fn old_workers_work_for_a_leader_that_begins_again() {
     let redis = Redis::start(&[]);
     let fleet = Fleet::at(&redis.url(), ELSEWHERE);
