@@ -5,8 +5,8 @@
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
 //! logs, `file` about the pipeline file, `typed` about steps in Rust, `local` about a whole node, `cluster` about many over HTTP
 //! (`cluster long` watches the idle ones for a minute), `redis` about workers that leave letters there, `postgres` about
-//! PostgreSQL beside queues on it (`postgres long` works
-//! for ten minutes), `run` about the program beside other task runners.
+//! PostgreSQL beside queues on it (`postgres long` works for ten minutes), `instances` about processes that share a run over
+//! Redis, `run` about the program beside other task runners.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
@@ -16,6 +16,7 @@ mod fleet;
 mod floors;
 mod hand;
 mod heap;
+mod instances;
 mod journal;
 mod kept;
 mod led;
@@ -78,6 +79,7 @@ fn main() {
             rows.extend(postgres::rows(&scratch, long));
             print!("{}", table::render(&rows));
         }
+        Some("instances") => print!("{}", table::render(&instances::rows(&scratch))),
         Some("run") => {
             let mut rows = disk::floors(&scratch);
             rows.extend([local::throughput(&scratch), local::hop(&scratch)]);

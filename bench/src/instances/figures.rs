@@ -1,0 +1,123 @@
+//! The rows of instances.
+
+use std::time::Duration;
+
+use super::fleet::Fleet;
+use super::redis::Redis;
+use crate::disk::Scratch;
+use crate::measure::Times;
+use crate::peers::Runner;
+use crate::table::{Row, Target};
+
+const REPEATS: usize = 3;
+
+/// Steps of a second each, for so many instances at most.
+const SLEEPERS: u32 = 24;
+const INSTANCES: [u32; 4] = [1, 2, 4, 8];
+
+/// Steps of the throughput, and slots of each of two instances.
+const MANY: u32 = 50_000;
+const SLOTS: u32 = 64;
+
+/// Steps of the chain.
+const CHAIN: u32 = 500;
+
+/// All rows of this part.
+pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
+    let folder = scratch.empty("redis");
+    std::fs::create_dir(&folder).expect("there is room for a folder");
+    let redis = Redis::start(&folder).filter(|_| Runner::Windlass.is_there());
+    let Some(redis) = redis else {
+        return vec![absent("there is no redis-server, or no `windlass` beside this program")];
+    };
+    let fleet = Fleet::new(scratch, redis.url());
+    let mut rows: Vec<Row> = INSTANCES.map(|instances| efficiency(&fleet, instances)).into();
+    rows.push(overhead(&fleet, 1, 1_000, Target::AtMost(10.0)));
+    rows.push(overhead(&fleet, 10, 200, Target::AtMost(2.0)));
+    rows.push(throughput(&fleet));
+    rows.push(hop(&fleet));
+    rows
+}
+
+/// Of the time that as many single slots have, how much goes to steps that sleep for a second.
+fn efficiency(fleet: &Fleet, instances: u32) -> Row {
+    let took = fleet.took(&matrix(SLEEPERS, "run: sleep 1"), instances, 1).as_secs_f64();
+    let efficiency = f64::from(SLEEPERS) / (took * f64::from(instances));
+    Row {
+        name: format!("instances: {SLEEPERS} × sleep 1 by {instances}, efficiency"),
+        best: efficiency,
+        median: efficiency,
+        unit: "",
+        detail: format!("{took:.1} s, one slot each"),
+        target: if instances == 8 { Target::AtLeast(0.9) } else { Target::None },
+    }
+}
+
+/// What two instances of a slot take longer than one process of two, in turns.
+fn overhead(fleet: &Fleet, millis: u32, steps: u32, target: Target) -> Row {
+    let pipeline = matrix(steps, &format!("run: sleep 0.{millis:03}"));
+    let pair = |_| (fleet.took(&pipeline, 1, 2), fleet.took(&pipeline, 2, 1));
+    let (one, two): (Vec<Duration>, Vec<Duration>) = (0..REPEATS).map(pair).unzip();
+    let (one, two) = (Times::of(one), Times::of(two));
+    let more = |two: Duration, one: Duration| (two.as_secs_f64() / one.as_secs_f64() - 1.0) * 100.0;
+    Row {
+        name: format!("instances: overhead of two at steps of {millis} ms"),
+        best: more(two.best, one.best),
+        median: more(two.median, one.median),
+        unit: "%",
+        detail: format!("{steps} steps: {:.2?} against {:.2?} in one process", two.best, one.best),
+        target,
+    }
+}
+
+/// Steps a second.
+fn throughput(fleet: &Fleet) -> Row {
+    let took = |_| fleet.took(&matrix(MANY, "call: noop"), 2, SLOTS);
+    let (best, median) = Times::of((0..REPEATS).map(took).collect()).per_second(MANY.into());
+    Row {
+        name: format!("instances: noop steps, 2 workers × {SLOTS} slots over Redis"),
+        best,
+        median,
+        unit: "steps/s",
+        detail: format!("{MANY} steps, durable; {REPEATS} runs; the leader works too"),
+        target: Target::AtLeast(40_000.0),
+    }
+}
+
+/// From a step to the one that needs it, both at an instance that is not the leader.
+fn hop(fleet: &Fleet) -> Row {
+    let mut pipeline = "steps:\n".to_owned();
+    for at in 0..CHAIN {
+        let needs = if at == 0 { String::new() } else { format!(", needs: s{}", at - 1) };
+        pipeline += &format!("  s{at}: {{ call: noop, requires: far{needs} }}\n");
+    }
+    let took = |_| fleet.took(&pipeline, 2, SLOTS);
+    let times = Times::of((0..REPEATS).map(took).collect());
+    let each = |took: Duration| took.as_secs_f64() * 1e3 / f64::from(CHAIN);
+    Row {
+        name: "instances: hop of a noop chain over Redis".to_owned(),
+        best: each(times.best),
+        median: each(times.median),
+        unit: "ms",
+        detail: format!("{CHAIN} steps; {REPEATS} runs"),
+        target: Target::AtMost(1.5),
+    }
+}
+
+/// So many steps that do the same.
+fn matrix(steps: u32, what: &str) -> String {
+    let axis = |count: u32| (0..count).map(|at| at.to_string()).collect::<Vec<_>>().join(", ");
+    let (a, b) = if steps.is_multiple_of(100) { (100, steps / 100) } else { (steps, 1) };
+    format!("steps:\n  many: {{ {what}, matrix: {{ a: [{}], b: [{}] }} }}\n", axis(a), axis(b))
+}
+
+fn absent(why: &str) -> Row {
+    Row {
+        name: "instances: …".to_owned(),
+        best: f64::NAN,
+        median: f64::NAN,
+        unit: "",
+        detail: why.to_owned(),
+        target: Target::None,
+    }
+}

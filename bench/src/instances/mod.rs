@@ -1,0 +1,10 @@
+//! One run by several processes that meet at a Redis: how much faster, and what that costs.
+//!
+//! Everything is the program itself, as CI runners start it. How long a run took is what its leader wrote down: from its
+//! submission, when everybody had joined, to its end.
+
+mod figures;
+mod fleet;
+mod redis;
+
+pub(crate) use figures::rows;

@@ -1,0 +1,44 @@
+//! A Redis for the minute.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::fleet::now;
+use crate::process::Process;
+
+const STARTS_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// A server that keeps nothing on disk.
+#[derive(Debug)]
+pub(super) struct Redis {
+    port: u16,
+    _process: Process,
+}
+
+impl Redis {
+    /// One that answers; nobody where it is not installed.
+    #[expect(clippy::disallowed_methods, reason = "a deadline for the start of a process")]
+    pub(super) fn start(folder: &Path) -> Option<Self> {
+        Command::new("redis-server").arg("--version").output().ok()?;
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+        let port = free.expect("a port is free").port();
+        let mut command = Command::new("redis-server");
+        command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""]);
+        // What it says goes nowhere: it says it on its standard output.
+        let (process, _) = Process::start(command.arg("--dir").arg(folder));
+        let began = now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(began.elapsed() < STARTS_WITHIN, "redis-server does not answer");
+            thread::sleep(LOOK_EVERY);
+        }
+        Some(Self { port, _process: process })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+}
