@@ -184,7 +184,7 @@ fn what_was_decided_while_nobody_could_be_heard_is_read_when_somebody_can() {
 }
 
 #[test]
-fn tokens_of_the_cluster_open_it_too() {
+fn it_shows_a_token_and_asks_for_one_where_it_was_given_both() {
     let place = Place::with("");
     place.file("token", "0123456789abcdef0123456789abcdef");
     let cluster = Cluster::start_in(place, "--jobs 1 --token-file token");
