@@ -34,8 +34,8 @@ pub fn started(at: usize) -> Instant {
 }
 
 /// Jobs a second, from before the first was put into the queue until the store has all of them done.
-pub fn tell_rate(jobs: usize, put: Duration, drained: Duration) {
-    let rate = |took: Duration| jobs as f64 / took.as_secs_f64();
+pub fn tell_rate(count: usize, put: Duration, drained: Duration) {
+    let rate = |took: Duration| count as f64 / took.as_secs_f64();
     println!("{:.0} {:.0} {:.0}", rate(put + drained), rate(put), rate(drained));
 }
 
@@ -46,18 +46,18 @@ pub fn tell_waits(mut waits: Vec<Duration>) {
     println!("{:.3} {:.3}", at(50), at(99));
 }
 
-/// What the program was asked for: `rate|rate-tuned|waits URL JOBS`.
+/// What the program was asked for: `rate|rate-tuned|waits URL COUNT`.
 pub struct Asked {
     pub what: String,
     pub url: String,
-    pub jobs: usize,
+    pub count: usize,
 }
 
 impl Asked {
     pub fn of_arguments() -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
-        let [what, url, jobs] = arguments.try_into().expect("rate|rate-tuned|waits URL JOBS");
-        Self { what, url, jobs: jobs.parse().expect("how many jobs") }
+        let [what, url, count] = arguments.try_into().expect("rate|rate-tuned|waits URL COUNT");
+        Self { what, url, count: count.parse().expect("how many") }
     }
 
     pub fn is_tuned(&self) -> bool {

@@ -1,9 +1,7 @@
-//! `apalis rate|rate-tuned|waits URL JOBS`: apalis beside windlass on the same server.
+//! `apalis rate|rate-tuned|waits URL COUNT`: apalis beside windlass on the same server.
 //!
 //! `rate` leaves everything as it is; `rate-tuned` takes batches of 500, without locks and without results: it is as fast
 //! as it can be, and no longer promises what windlass does.
-
-mod stopwatch;
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +9,8 @@ use apalis::prelude::*;
 use apalis_postgres::{Config, PostgresStorage};
 use futures::stream;
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use stopwatch::Asked;
 use tokio::time::sleep;
+use windlass_bench_queues::stopwatch::{self, Asked};
 
 /// Jobs that are put into the queue with one call.
 const AT_ONCE: usize = 500;
@@ -31,8 +29,8 @@ async fn main() {
     }
     PostgresStorage::setup(&pool).await.expect("a migration");
     match asked.what.as_str() {
-        "waits" => waits(&pool, asked.jobs).await,
-        _ => rate(&pool, asked.is_tuned(), asked.jobs).await,
+        "waits" => waits(&pool, asked.count).await,
+        _ => rate(&pool, asked.is_tuned(), asked.count).await,
     }
 }
 
@@ -41,14 +39,14 @@ fn config(tuned: bool) -> Config {
     if tuned { config.batch_size(500).lock_tasks(false).persist_results(false) } else { config }
 }
 
-async fn rate(pool: &PgPool, tuned: bool, jobs: usize) {
+async fn rate(pool: &PgPool, tuned: bool, count: usize) {
     let backend = || PostgresStorage::<usize>::new(pool).with_config(config(tuned)).with_pubsub();
     let mut queue = PostgresStorage::<usize>::new(pool).with_config(config(tuned));
     let began = Instant::now();
-    for from in (0..jobs).step_by(AT_ONCE) {
-        let many = from..jobs.min(from + AT_ONCE);
+    for from in (0..count).step_by(AT_ONCE) {
+        let many = from..count.min(from + AT_ONCE);
         let many: Vec<_> = many.map(|at| TaskBuilder::new(at).build()).collect();
-        queue.push_all(&mut stream::iter(many)).await.expect("the jobs are taken");
+        queue.push_all(&mut stream::iter(many)).await.expect("they are taken");
     }
     let put = began.elapsed();
     let first = WorkerBuilder::new("first").backend(backend()).parallelize(tokio::spawn).build(noop);
@@ -57,12 +55,12 @@ async fn rate(pool: &PgPool, tuned: bool, jobs: usize) {
     tokio::select! {
         ended = first.run() => panic!("a worker ended: {:?}", ended.err()),
         ended = second.run() => panic!("a worker ended: {:?}", ended.err()),
-        () = stopwatch::until(jobs) => {}
+        () = stopwatch::until(count) => {}
     }
-    stopwatch::tell_rate(jobs, put, began.elapsed());
+    stopwatch::tell_rate(count, put, began.elapsed());
 }
 
-async fn waits(pool: &PgPool, jobs: usize) {
+async fn waits(pool: &PgPool, count: usize) {
     let backend = PostgresStorage::<usize>::new(pool).with_config(config(false)).with_pubsub();
     let mut queue = PostgresStorage::<usize>::new(pool).with_config(config(false));
     tokio::spawn(async move {
@@ -71,7 +69,7 @@ async fn waits(pool: &PgPool, jobs: usize) {
     });
     sleep(Duration::from_millis(800)).await;
     let mut waits = Vec::new();
-    for at in 0..jobs {
+    for at in 0..count {
         let began = Instant::now();
         queue.push(at).await.expect("the job is taken");
         stopwatch::until(at + 1).await;

@@ -1,8 +1,6 @@
-//! `graphile rate|rate-tuned|waits URL JOBS`: graphile_worker beside windlass on the same server.
+//! `graphile rate|rate-tuned|waits URL COUNT`: graphile_worker beside windlass on the same server.
 //!
 //! `rate` leaves everything as it is, `rate-tuned` sets what its page on performance names.
-
-mod stopwatch;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +11,8 @@ use graphile_worker::{
 };
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use stopwatch::Asked;
 use tokio::time::sleep;
+use windlass_bench_queues::stopwatch::{self, Asked};
 
 const SCHEMA: &str = "graphile_worker";
 
@@ -43,8 +41,8 @@ async fn main() {
     queue.migrate().await.expect("a migration");
     let options = options(database, asked.is_tuned());
     match asked.what.as_str() {
-        "waits" => waits(&queue, options, asked.jobs).await,
-        _ => rate(&queue, options, &pool, asked.jobs).await,
+        "waits" => waits(&queue, options, asked.count).await,
+        _ => rate(&queue, options, &pool, asked.count).await,
     }
 }
 
@@ -58,10 +56,10 @@ fn options(database: Database, tuned: bool) -> WorkerOptions {
     options.complete_job_batch_delay(Duration::from_millis(1)).local_queue(local)
 }
 
-async fn rate(queue: &WorkerUtils, options: WorkerOptions, pool: &PgPool, jobs: usize) {
+async fn rate(queue: &WorkerUtils, options: WorkerOptions, pool: &PgPool, count: usize) {
     let began = Instant::now();
-    for from in (0..jobs).step_by(AT_ONCE) {
-        put(queue, AT_ONCE.min(jobs - from)).await;
+    for from in (0..count).step_by(AT_ONCE) {
+        put(queue, AT_ONCE.min(count - from)).await;
     }
     let put = began.elapsed();
     let worker = Arc::new(options.init().await.expect("a worker"));
@@ -70,17 +68,17 @@ async fn rate(queue: &WorkerUtils, options: WorkerOptions, pool: &PgPool, jobs: 
         let worker = Arc::clone(&worker);
         async move { worker.run().await }
     });
-    stopwatch::until(jobs).await;
+    stopwatch::until(count).await;
     let left = "SELECT count(*) FROM graphile_worker._private_jobs";
     while sqlx::query_scalar::<_, i64>(left).fetch_one(pool).await.expect("a count") > 0 {
         sleep(Duration::from_millis(5)).await;
     }
-    stopwatch::tell_rate(jobs, put, began.elapsed());
+    stopwatch::tell_rate(count, put, began.elapsed());
     worker.request_shutdown();
     drop(running.await);
 }
 
-async fn waits(queue: &WorkerUtils, options: WorkerOptions, jobs: usize) {
+async fn waits(queue: &WorkerUtils, options: WorkerOptions, count: usize) {
     let worker = Arc::new(options.init().await.expect("a worker"));
     let running = tokio::spawn({
         let worker = Arc::clone(&worker);
@@ -88,7 +86,7 @@ async fn waits(queue: &WorkerUtils, options: WorkerOptions, jobs: usize) {
     });
     sleep(Duration::from_millis(500)).await;
     let mut waits = Vec::new();
-    for at in 0..jobs {
+    for at in 0..count {
         let began = Instant::now();
         put(queue, 1).await;
         stopwatch::until(at + 1).await;
@@ -100,12 +98,12 @@ async fn waits(queue: &WorkerUtils, options: WorkerOptions, jobs: usize) {
     drop(running.await);
 }
 
-async fn put(queue: &WorkerUtils, jobs: usize) {
+async fn put(queue: &WorkerUtils, count: usize) {
     let job = || RawJobSpec {
         identifier: Noop::IDENTIFIER.to_owned(),
         payload: serde_json::json!({}),
         spec: JobSpec::default(),
     };
-    let jobs: Vec<RawJobSpec> = (0..jobs).map(|_| job()).collect();
-    queue.add_raw_jobs(&jobs).await.expect("the jobs are taken");
+    let many: Vec<RawJobSpec> = (0..count).map(|_| job()).collect();
+    queue.add_raw_jobs(&many).await.expect("they are taken");
 }
