@@ -58,8 +58,6 @@ impl Stores {
     /// long unless it is renewed.
     #[cfg(feature = "sqlite")]
     pub async fn at(address: &StoreAddress, term: Span) -> Result<Self, StoreError> {
-        #[cfg(feature = "postgres")]
-        super::transfer::refuse_unfinished(address).await?;
         match address {
             StoreAddress::Folder(folder) => Self::open(folder),
             #[cfg(feature = "postgres")]
@@ -74,6 +72,8 @@ impl Stores {
     #[cfg(feature = "postgres")]
     pub async fn in_postgres(url: &str, term: Span) -> Result<Self, StoreError> {
         let options = PostgresOptions { term, ..PostgresOptions::default() };
+        #[cfg(feature = "sqlite")]
+        super::transfer::refuse_unfinished(url).await?;
         let journal = PostgresJournal::open(url, options).await?;
         let shared = Some(journal.cluster().await?);
         let tables: Arc<dyn Tables> = Arc::new(PostgresTables::open(url).await?);
@@ -90,6 +90,8 @@ impl Stores {
     /// Opens the stores in a folder, and makes what is not there.
     #[cfg(feature = "sqlite")]
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        #[cfg(feature = "postgres")]
+        super::transfer::refuse_unfinished_folder(folder)?;
         let journal = SqliteJournal::open(folder, system_now)?;
         let warnings = journal.warnings().to_vec();
         let archive = Arc::new(SqliteArchive::open(folder)?);
@@ -103,6 +105,8 @@ impl Stores {
     /// Opens the stores in a folder for reading, while another process may write.
     #[cfg(feature = "sqlite")]
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
+        #[cfg(feature = "postgres")]
+        super::transfer::refuse_unfinished_folder(folder)?;
         let journal = SqliteJournal::read(folder)?;
         let warnings = journal.warnings().to_vec();
         let archive = Arc::new(SqliteArchive::read(folder)?);

@@ -13,4 +13,4 @@ mod side;
 
 pub use copy::{Copied, transfer};
 pub use error::TransferError;
-pub(super) use side::refuse_unfinished;
+pub(super) use side::{refuse_unfinished, refuse_unfinished_folder};

@@ -153,15 +153,18 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a store that a copy has not been finished to.
-pub(in crate::local) async fn refuse_unfinished(address: &StoreAddress) -> Result<(), StoreError> {
-    let marked = match address {
-        StoreAddress::Folder(folder) => folder.join(MARK).exists(),
-        StoreAddress::Postgres { url, .. } => Mark::open(url)?.is_set().await?,
-    };
-    if !marked {
-        return Ok(());
-    }
+/// Refuses a folder that a copy has not been finished to.
+pub(in crate::local) fn refuse_unfinished_folder(folder: &Path) -> Result<(), StoreError> {
+    if folder.join(MARK).exists() { Err(unfinished(&folder.display())) } else { Ok(()) }
+}
+
+/// Refuses a database that a copy has not been finished to.
+pub(in crate::local) async fn refuse_unfinished(url: &str) -> Result<(), StoreError> {
+    let mark = Mark::open(url)?;
+    if mark.is_set().await? { Err(unfinished(&mark.place())) } else { Ok(()) }
+}
+
+fn unfinished(place: &dyn std::fmt::Display) -> StoreError {
     let reason = "a copy to it was not finished: `windlass store copy` again, which begins anew";
-    Err(StoreError::Unusable { place: address.to_string(), reason: reason.to_owned() })
+    StoreError::Unusable { place: place.to_string(), reason: reason.to_owned() }
 }

@@ -33,6 +33,11 @@ impl Mark {
         Ok(Self { office, line })
     }
 
+    /// Where it is, as it is shown.
+    pub(crate) fn place(&self) -> Arc<str> {
+        self.office.place()
+    }
+
     pub(crate) async fn is_set(&self) -> Result<bool, StoreError> {
         let line = Arc::clone(&self.line);
         let asked = self.office.ask(async move {

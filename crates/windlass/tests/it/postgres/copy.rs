@@ -104,6 +104,10 @@ fn a_copy_that_was_interrupted_is_nobodys_store_and_is_made_anew() {
     assert_eq!(copy(&there, "sqlite:half").code, Some(0));
     std::fs::write(half.join("copying"), "").unwrap();
     assert_eq!(copy("sqlite:half", "sqlite:back").code, Some(2));
+    for line in ["runs --store half", "run --store half"] {
+        let refused = place.run(line);
+        assert!(refused.err.contains("a copy to it was not finished"), "{line}: {refused:?}");
+    }
     assert_eq!(copy(&there, "sqlite:half").code, Some(0));
     assert_eq!(seen(&place, "half"), seen(&place, ".windlass"));
 }
