@@ -1,12 +1,13 @@
 //! The rows of instances.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::fleet::Fleet;
-use super::redis::Redis;
 use crate::disk::Scratch;
 use crate::measure::Times;
 use crate::peers::Runner;
+use crate::redis::Redis;
 use crate::table::{Row, Target};
 
 const REPEATS: usize = 3;
@@ -24,9 +25,7 @@ const CHAIN: u32 = 500;
 
 /// All rows of this part.
 pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
-    let folder = scratch.empty("redis");
-    std::fs::create_dir(&folder).expect("there is room for a folder");
-    let redis = Redis::start(&folder).filter(|_| Runner::Windlass.is_there());
+    let redis = Redis::start(scratch).filter(|_| Runner::Windlass.is_there());
     let Some(redis) = redis else {
         return vec![absent("there is no redis-server, or no `windlass` beside this program")];
     };
@@ -89,7 +88,8 @@ fn hop(fleet: &Fleet) -> Row {
     let mut pipeline = "steps:\n".to_owned();
     for at in 0..CHAIN {
         let needs = if at == 0 { String::new() } else { format!(", needs: s{}", at - 1) };
-        pipeline += &format!("  s{at}: {{ call: noop, requires: far{needs} }}\n");
+        let step = writeln!(pipeline, "  s{at}: {{ call: noop, requires: far{needs} }}");
+        step.expect("a string takes all");
     }
     let took = |_| fleet.took(&pipeline, 2, SLOTS);
     let times = Times::of((0..REPEATS).map(took).collect());

@@ -5,6 +5,5 @@
 
 mod figures;
 mod fleet;
-mod redis;
 
 pub(crate) use figures::rows;

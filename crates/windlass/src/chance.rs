@@ -11,6 +11,7 @@ pub(crate) fn new_run(now: Time) -> RunId {
 }
 
 /// A word that nobody else has made.
+#[cfg(all(feature = "http", feature = "sqlite"))]
 pub(crate) fn word() -> String {
     let chance = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", chance(), chance())

@@ -7,6 +7,7 @@
 pub(crate) mod address;
 pub(crate) mod failure;
 pub(crate) mod line;
+#[cfg(feature = "sqlite")]
 pub(crate) mod mark;
 pub(crate) mod notices;
 pub(crate) mod office;

@@ -1,11 +1,11 @@
 //! A Redis for the minute.
 
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use crate::disk::Scratch;
 use crate::fleet::now;
 use crate::process::Process;
 
@@ -14,7 +14,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A server that keeps nothing on disk.
 #[derive(Debug)]
-pub(super) struct Redis {
+pub(crate) struct Redis {
     port: u16,
     _process: Process,
 }
@@ -22,10 +22,12 @@ pub(super) struct Redis {
 impl Redis {
     /// One that answers; nobody where it is not installed.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the start of a process")]
-    pub(super) fn start(folder: &Path) -> Option<Self> {
+    pub(crate) fn start(scratch: &Scratch) -> Option<Self> {
         Command::new("redis-server").arg("--version").output().ok()?;
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = free.expect("a port is free").port();
+        let folder = scratch.empty("redis");
+        std::fs::create_dir_all(&folder).expect("there is room for a folder");
         let mut command = Command::new("redis-server");
         command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""]);
         // What it says goes nowhere: it says it on its standard output.
@@ -38,7 +40,7 @@ impl Redis {
         Some(Self { port, _process: process })
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 }

@@ -1,0 +1,7 @@
+//! A cluster whose workers leave letters in a Redis, and the Redis.
+
+mod figures;
+mod server;
+
+pub(crate) use figures::rows;
+pub(crate) use server::Redis;
