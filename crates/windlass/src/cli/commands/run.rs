@@ -12,7 +12,7 @@ use crate::cli::args::GivenParam;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{HowArgs, read_duration};
-use crate::cli::instances::{self, InstanceArgs, Leading, Part, Working};
+use crate::cli::instances::{self, InstanceArgs, Leading, Meets, Part, Working};
 use crate::cli::load::Loaded;
 use crate::cli::output::{self, Hints, Ink, Level, LogFormat, Logger, quoted};
 use crate::cli::part::PartArgs;
@@ -86,17 +86,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             None
         }
         Part::Leads(leading) => Some(Arc::new(*leading)),
-        Part::Works(meets) => {
-            return instances::work(Working {
-                meets: *meets,
-                states: root.join(STORE).join("workers"),
-                root,
-                slots: args.how.slots(),
-                labels: context.compiled.labels(&args.how.labels()),
-                compiled: context.compiled.clone(),
-                log: Logger { format: LogFormat::Text, level: Level::Info, clock: system_now },
-            });
-        }
+        Part::Works(meets) => return args.work(*meets, root, context),
     };
     let store = args.store(&root);
     running::run(Order {
@@ -139,6 +129,19 @@ impl Args {
             store: store.map(|store| reading::store_flag(context, store)),
             controller: None,
         }
+    }
+
+    /// Works for the instance that leads.
+    fn work(&self, meets: Meets, root: PathBuf, context: &Context) -> Result<u8, CliError> {
+        instances::work(Working {
+            meets,
+            states: root.join(STORE).join("workers"),
+            root,
+            slots: self.how.slots(),
+            labels: context.compiled.labels(&self.how.labels()),
+            compiled: context.compiled.clone(),
+            log: Logger { format: LogFormat::Text, level: Level::Info, clock: system_now },
+        })
     }
 
     /// Whether it is said which run is to go on.

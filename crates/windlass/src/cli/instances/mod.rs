@@ -22,4 +22,4 @@ mod working;
 
 pub(crate) use args::{InstanceArgs, Part};
 pub(crate) use leading::{Leading, Post, PostNews};
-pub(crate) use working::{Working, work};
+pub(crate) use working::{Meets, Working, work};
