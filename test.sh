@@ -119,6 +119,7 @@ stage_sim-deep() {
 # Journals and runs that are killed many times, floods of output, long freezes.
 stage_test-deep() {
     WINDLASS_DEEP=1 cargo test -p windlass --all-features --lib --tests
+    cargo test -p windlass-macros -- --include-ignored
 }
 
 # What nobody would write, ten minutes each.

@@ -30,7 +30,7 @@ use proc_macro::TokenStream;
 ///     matrix = ["linux", "windows"], matrix(os = ["linux", "windows"], db = ["sqlite", "postgres"]),
 ///     when = "params.channel == \"stable\"", always, on_failure,
 ///     after = [Fetch], env(DB = "${{ matrix.db }}"), with(channel = "${{ params.channel }}"),
-///     ignore_failure, idempotent, stop_on_lost_contact,
+///     idempotent = "deploy-${{ params.version }}", ignore_failure, stop_on_lost_contact,
 /// )]
 /// ```
 #[proc_macro_attribute]

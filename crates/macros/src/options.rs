@@ -18,6 +18,7 @@ const VALUES: &[&str] = &[
     "wait_for_worker",
     "wait_for_lock",
     "kill_grace",
+    "idempotent",
     "priority",
     "per_worker",
     "when",
@@ -27,8 +28,7 @@ const VALUES: &[&str] = &[
 /// Options with one value or several.
 const LISTS: &[&str] = &["requires", "prefers", "tags", "secrets", "nodes", "not_on"];
 /// Options without a value.
-const FLAGS: &[&str] =
-    &["ignore_failure", "idempotent", "always", "on_failure", "pin", "stop_on_lost_contact"];
+const FLAGS: &[&str] = &["ignore_failure", "always", "on_failure", "pin", "stop_on_lost_contact"];
 /// Options that are not passed on as they are.
 const OTHERS: &[&str] = &["name", "type", "crate", "lock", "after", "env", "with"];
 /// What `retry(…)` has.

@@ -1,6 +1,7 @@
 //! What compiles, and what is told about what does not.
 
 #[test]
+#[ignore = "compiles the crate and its dependencies once more: `./test.sh --deep` runs it"]
 fn steps_compile_or_say_why_not() {
     let cases = trybuild::TestCases::new();
     cases.pass("tests/ui/pass/*.rs");

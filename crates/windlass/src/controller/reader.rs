@@ -32,6 +32,7 @@ impl Reader {
     }
 
     /// How far it has come.
+    #[cfg(feature = "http")]
     pub(super) const fn position(&self) -> Position {
         self.follower.position()
     }

@@ -49,15 +49,6 @@ macro_rules! lists {
     )*};
 }
 
-macro_rules! flags {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        pub fn $name(self) -> Self {
-            self.set(stringify!($name), true)
-        }
-    )*};
-}
-
 impl Options {
     /// None.
     pub fn new() -> Self {
@@ -78,6 +69,8 @@ impl Options {
         wait_for_lock;
         /// From the order to end to being dropped.
         kill_grace;
+        /// The key under which a success is kept: no run does it again. `./key` is this pipeline's own.
+        idempotent;
     }
 
     lists! {
@@ -91,11 +84,9 @@ impl Options {
         secrets;
     }
 
-    flags! {
-        /// Its failure leaves the run as it is.
-        ignore_failure;
-        /// Doing it twice does no harm.
-        idempotent;
+    /// Its failure leaves the run as it is.
+    pub fn ignore_failure(self) -> Self {
+        self.set("ignore_failure", true)
     }
 
     /// How often it is tried: so many attempts after the first, or [`Retries`].

@@ -35,7 +35,7 @@ const LIMIT: &str = "15m";
     env(LEVEL = "${{ params.channel }}"),
     with(channel = "${{ params.channel }}"),
     ignore_failure,
-    idempotent,
+    idempotent = "fetch-${{ params.channel }}",
     stop_on_lost_contact,
 )]
 pub async fn fetch(ctx: &Context, channel: Input<String>, note: Option<Input<u8>>) -> Result<u8> {
