@@ -20,9 +20,14 @@ pub(crate) const STORE: &str = ".windlass";
 /// In the store: what steps write for windlass.
 pub(crate) const SCRATCH: &str = "scratch";
 
+/// Where a store was said to be.
+pub(crate) fn store_address(named: &str) -> Result<StoreAddress, CliError> {
+    StoreAddress::parse(named).map_err(|error| CliError::usage(error.to_string()))
+}
+
 /// The folder that a store was named by, where it has to be one.
 pub(crate) fn store_folder(named: &str) -> Result<PathBuf, CliError> {
-    match StoreAddress::parse(named)? {
+    match store_address(named)? {
         StoreAddress::Folder(folder) => Ok(folder),
         shared @ StoreAddress::Postgres { .. } => {
             Err(CliError::usage(format!("{shared} is led by controllers, and they are asked"))

@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(read("runs/here").folder(), Some(Path::new("runs/here")));
         let shared = read("postgres://ann:hush@db.example/ship");
         assert_eq!(format!("{shared} {shared:?}").matches("hush").count(), 0);
-        assert_eq!(shared.to_string(), "postgres://db.example/ship");
+        assert_eq!(shared.to_string(), "postgres://db.example:5432/ship");
         StoreAddress::parse("postgres://ann@db.example:port/ship").unwrap_err();
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
-use crate::cli::project::STORE;
+use crate::cli::project::{STORE, store_address};
 use crate::cli::serving::{self, MailPlace, Runs, Serve, TlsPaths};
 use crate::cli::settings::ConfigArgs;
 use crate::cli::{environment, otlp};
@@ -193,7 +193,7 @@ fn tls_paths((certificate, key): (PathBuf, PathBuf)) -> TlsPaths {
 /// Where runs are, and where this controller keeps what is its own: a folder may have both.
 fn places(args: &Args, context: &Context) -> Result<(StoreAddress, PathBuf), CliError> {
     let here = context.folder.join(STORE);
-    let store = args.store.as_deref().map(StoreAddress::parse).transpose()?;
+    let store = args.store.as_deref().map(store_address).transpose()?;
     let store = store.unwrap_or_else(|| StoreAddress::Folder(here.clone()));
     let beside = store.folder().map_or(here, Path::to_owned);
     Ok((store, args.state.clone().unwrap_or(beside)))

@@ -3,6 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output;
+use crate::cli::project::store_address;
 use crate::cli::reading::runtime;
 use crate::local::{Copied, StoreAddress, TransferError, transfer};
 
@@ -41,8 +42,7 @@ struct CopyArgs {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let Command::Copy(args) = &args.command;
     let address = |text: &str| -> Result<StoreAddress, CliError> {
-        let address = StoreAddress::parse(text).map_err(|error| CliError::usage(error.to_string()));
-        Ok(match address? {
+        Ok(match store_address(text)? {
             StoreAddress::Folder(folder) => StoreAddress::Folder(context.folder.join(folder)),
             shared @ StoreAddress::Postgres { .. } => shared,
         })

@@ -16,7 +16,7 @@ use super::origin::{OriginArgs, folder};
 use crate::cli::context::Context;
 use crate::cli::environment;
 use crate::cli::error::CliError;
-use crate::cli::project::STORE;
+use crate::cli::project::{STORE, store_address};
 use crate::controller::NodeError;
 use crate::controller::api::About;
 use crate::journal::Leading;
@@ -54,7 +54,7 @@ impl Desk {
         if let Some(controller) = args.named(context)? {
             return Ok(Self { controller, brief: None });
         }
-        let named = args.store.as_deref().map(StoreAddress::parse).transpose()?;
+        let named = args.store.as_deref().map(store_address).transpose()?;
         let (store, state) = match named {
             // A controller that runs here keeps what is its own here, too.
             Some(shared @ StoreAddress::Postgres { .. }) => (shared, context.folder.join(STORE)),

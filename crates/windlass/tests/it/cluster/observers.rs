@@ -125,6 +125,10 @@ fn it_shows_what_goes_on_and_has_no_store() {
 fn who_wants_something_done_is_sent_to_the_leader() {
     let cluster = Cluster::start("--jobs 1");
     let observer = Observer::of(&url(cluster.port), "");
+    until("it knows who leads", || {
+        let told = observer.ask("POST", "/runs").expect("it answers");
+        told.header("windlass-leader") == Some(&*url(cluster.port))
+    });
     for path in ["/runs", "/runs/latest/cancel", "/tokens", "/workers/register"] {
         let told = observer.ask("POST", path).expect("it answers");
         assert_eq!((told.status, &told.json()["code"]), (503, &"not_leader".into()), "{path}");

@@ -35,7 +35,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         ("--advertise http://0.0.0.0:7700", "nobody can be reached there"),
         ("--allow-host http://build.example", "write it like build.example, without a port"),
         ("--allow-host build.example:80", "write it like build.example, without a port"),
-        ("--store postgres://db/windlass", "runs cannot be kept in PostgreSQL yet"),
+        ("--store postgres://db:port/windlass", "its address cannot be read"),
         ("--listen 0.0.0.0:0", "there is no token"),
     ];
     for (flags, words) in refused {

@@ -306,7 +306,7 @@ fn a_step_knows_who_it_is_and_nothing_of_others() {
     let place = Place::with(
         "name: who\nsteps:\n  cell: { matrix: { os: [linux], size: [2] }, run: 'env | grep ^WINDLASS_ > vars' }\n",
     )
-    .set("WINDLASS_LINK", "redis://elsewhere")
+    .set("WINDLASS_RUN_SECRET", "hush")
     .set("OTHER", "stays");
     place.data("run");
     let mut vars = place.lines("vars");
