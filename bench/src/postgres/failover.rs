@@ -34,11 +34,10 @@ pub(super) fn rows(scratch: &Scratch, server: &Server, runtime: &Runtime) -> Vec
     hands.join(&places, "observer", Arc::new(notes));
     runtime.block_on(controllers[0].submit(&one_after_the_other(STEPS)));
     let mut gaps = Vec::new();
-    for _ in 0..KILLS {
+    for kill in 0..KILLS {
         let leader = controllers.remove(0);
-        gaps.push(kill(leader, &notices, |place| {
-            let name = format!("back-{}", controllers.len());
-            controllers.push(Controller::start_as(&site, &name, &place));
+        gaps.push(longest_gap(leader, &notices, |place| {
+            controllers.push(Controller::start_as(&site, &format!("next-{kill}"), &place));
         }));
     }
     drop(controllers);
@@ -55,7 +54,7 @@ pub(super) fn rows(scratch: &Scratch, server: &Server, runtime: &Runtime) -> Vec
 }
 
 /// Kills a leader, has another take its place among those who stand by, and returns the longest time without a grant.
-fn kill(leader: Controller, notices: &Notices, replace: impl FnOnce(String)) -> Duration {
+fn longest_gap(leader: Controller, notices: &Notices, replace: impl FnOnce(String)) -> Duration {
     let mut last = notices.next();
     for _ in 0..BETWEEN {
         last = notices.next();
