@@ -5,9 +5,11 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use super::tracer::{Notes, trace};
+use super::notes::Notes;
+use super::tracer::trace;
 
-/// Passes over a type: one for each variant of its largest enum, and more where enums are inside of enums.
+/// Passes over a type: one for each variant of its largest enum, more where enums are inside of enums, and one for each
+/// place that leads back to what it is in.
 const PASSES_MAX: usize = 256;
 
 /// What a type looks like to serde.
@@ -27,7 +29,7 @@ impl Shape {
         let mut notes = Notes::default();
         let mut root = trace::<T>(&mut notes);
         for _ in 0..PASSES_MAX {
-            if !notes.has_unseen_variants() {
+            if !notes.is_incomplete() {
                 break;
             }
             root = trace::<T>(&mut notes);
@@ -96,6 +98,42 @@ mod tests {
         let shape = Shape::of::<Image>();
         assert_eq!(shape.fields(), ["tag", "layers", "built", "notes"]);
         insta::assert_snapshot!(shape.to_string(), @"Image { built: Built?, layers: [Layer], notes: {string: (u8, bool)}, tag: string }; Built = At { day: u16, how: How } | By(string) | Never; How = Fast | Slow; Layer { below: Layer?, size: u64 }");
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its shape is looked at")]
+    struct Branch {
+        a: Option<Box<Branch>>,
+        b: Option<Box<Branch>>,
+        c: Vec<Branch>,
+        d: BTreeMap<String, Branch>,
+        e: Option<Box<Branch>>,
+        f: Option<Box<Branch>>,
+        g: (Option<Box<Branch>>, Option<Box<Branch>>),
+        h: Box<Tree>,
+        weight: u64,
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its shape is looked at")]
+    enum Tree {
+        Grown(Branch, u16),
+        Both(Box<Tree>, Box<Tree>),
+        Wood { parts: Vec<Tree>, age: u32 },
+        Leaf,
+    }
+
+    #[test]
+    fn types_inside_of_themselves_are_seen_whole_however_they_are_met() {
+        let layer = "Layer { below: Layer?, size: u64 }";
+        assert_eq!(Shape::of::<Layer>().to_string(), layer);
+        assert_eq!(Shape::of::<Vec<Layer>>().to_string(), format!("[Layer]; {layer}"));
+        assert_eq!(Shape::of::<Option<Vec<Layer>>>().to_string(), format!("[Layer]?; {layer}"));
+        let branch = "Branch { a: Branch?, b: Branch?, c: [Branch], d: {string: Branch}, e: Branch?, f: Branch?, \
+                      g: (Branch?, Branch?), h: Tree, weight: u64 }";
+        let tree = "Tree = Both(Tree, Tree) | Grown(Branch, u16) | Leaf | Wood { parts: [Tree], age: u32 }";
+        assert_eq!(Shape::of::<Branch>().to_string(), format!("{branch}; {tree}"));
+        assert_eq!(Shape::of::<Tree>().to_string(), format!("{tree}; {branch}"));
     }
 
     #[test]
