@@ -3,16 +3,8 @@
 /// The position of the last event; zero if there is none.
 pub(super) const HEAD: &str = "SELECT coalesce(max(position), 0) FROM windlass_journal";
 
-/// Writes a batch behind the head, under a term that nobody can take until this is committed. No row comes back if the
-/// term has passed, if it does not follow the head, or if it is there already.
-pub(super) const APPEND: &str = "
-    WITH led AS (SELECT term FROM windlass_leader 
-        WHERE id = 1 AND term = $3 AND until > clock_timestamp() FOR SHARE)
-    INSERT INTO windlass_journal (position, first, term, batch, events)
-    SELECT $1, $2, led.term, $4, $5 FROM led
-    WHERE (SELECT coalesce(max(position), 0) FROM windlass_journal) = $2 - 1
-    ON CONFLICT DO NOTHING
-    RETURNING position";
+/// Writes a batch behind the head, under a term that nobody can take until this is committed; null if it cannot be.
+pub(super) const APPEND: &str = "SELECT windlass_append($1, $2, $3, $4, $5)";
 
 /// The batch that ends first behind a position, without its events.
 pub(super) const NEXT_BATCH: &str = "

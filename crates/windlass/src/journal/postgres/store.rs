@@ -24,6 +24,7 @@ pub(crate) const TABLES: Tables = Tables {
     migrations: &[
         include_str!("migrations/0001_journal.sql"),
         include_str!("migrations/0002_cluster.sql"),
+        include_str!("migrations/0003_append.sql"),
     ],
 };
 

@@ -74,8 +74,10 @@ fn append(client: &Client, batch: Arc<Batch>) -> Work<'_, Written> {
             (&batch.events, Type::BYTEA),
         ];
         match client.query_typed(statement::APPEND, &parameters).await {
-            Ok(written) if !written.is_empty() => Ok(Written::At(batch.position)),
-            Ok(_) => why_not(client, &batch).await,
+            Ok(answer) => match answer.first().and_then(|row| row.get::<_, Option<i64>>(0)) {
+                Some(_) => Ok(Written::At(batch.position)),
+                None => why_not(client, &batch).await,
+            },
             Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => Ok(Written::NoRoom),
             Err(error) => Err(error),
         }
