@@ -364,13 +364,16 @@ impl WorkerSession {
         actions
     }
 
-    /// Records that a process ended, and starts what waited for its slot.
-    pub fn on_finished(&mut self, fence: Fence, outcome: Outcome, now: Time) -> Vec<Action> {
-        let Some(held) = self.held.get_mut(&fence) else {
-            return Vec::new();
-        };
-        if held.finish(outcome, now) {
-            self.news = true;
+    /// Records that processes ended, and starts what waited for their slots.
+    pub fn on_finished(
+        &mut self,
+        ended: impl IntoIterator<Item = (Fence, Outcome)>,
+        now: Time,
+    ) -> Vec<Action> {
+        for (fence, outcome) in ended {
+            if let Some(held) = self.held.get_mut(&fence) {
+                self.news |= held.finish(outcome, now);
+            }
         }
         self.start_queued(now)
     }

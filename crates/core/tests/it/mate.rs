@@ -125,7 +125,7 @@ impl Mate {
         let lease = processes.find(|lease| (lease.run, lease.step) == (run, step));
         let fence = lease.expect("the step runs on this worker").fence;
         self.processes.remove(&fence);
-        let actions = self.session().on_finished(fence, outcome, now);
+        let actions = self.session().on_finished([(fence, outcome)], now);
         self.act(actions);
     }
 

@@ -233,7 +233,7 @@ impl World<'_> {
         }
         let local = self.schedule.workers[worker].clock.local(self.now);
         let Some(session) = &mut self.workers[worker].session else { return };
-        let actions = session.on_finished(fence, outcome, local);
+        let actions = session.on_finished([(fence, outcome)], local);
         self.act(worker, actions);
         self.pump(worker);
     }

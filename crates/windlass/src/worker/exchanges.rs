@@ -94,6 +94,8 @@ pub(super) struct Shift<'a> {
     /// Outcomes that are kept for another life.
     kept: Vec<Fence>,
     attempts: BTreeMap<Fence, watch::Sender<Orders>>,
+    /// Attempts that have ended since the last exchange.
+    untold: usize,
     tells: mpsc::Sender<Ended>,
     over: mpsc::Receiver<Ended>,
     stage: Stage,
@@ -123,6 +125,7 @@ impl<'a> Shift<'a> {
             bereft: None,
             kept: Vec::new(),
             attempts: BTreeMap::new(),
+            untold: 0,
             tells,
             over,
             stage: Stage::Works,
@@ -153,7 +156,7 @@ impl<'a> Shift<'a> {
                 }
                 () = wait_for(&mut ends.kill), if may_kill => self.give_up(false),
                 why = &mut broken => return Err(WorkerError::Broken(why)),
-                Some((fence, outcome)) = self.over.recv() => self.attempt_ended(fence, outcome),
+                Some(ended) = self.over.recv() => self.attempts_ended(ended),
                 Some(replied) = self.exchanges.join_next() => self.replied(replied.ok()),
                 () = sleep_until(wake) => self.tick(),
             }
@@ -242,6 +245,7 @@ impl<'a> Shift<'a> {
         self.exchanges.spawn(async move { link.exchange(exchange).await });
         self.lingers_until = Some(Instant::now() + LINGER);
         self.starts_wait_until = None;
+        self.untold = 0;
     }
 
     fn held_back_until(&self) -> Option<Instant> {
@@ -353,16 +357,20 @@ impl<'a> Shift<'a> {
         self.worker.leases_expire && self.worker.clock.is_the_guards()
     }
 
-    fn attempt_ended(&mut self, fence: Fence, outcome: Outcome) {
-        self.attempts.remove(&fence);
-        let mut actions = self.session.on_finished(fence, outcome, self.now());
-        while let Ok((fence, outcome)) = self.over.try_recv() {
-            self.attempts.remove(&fence);
-            actions.extend(self.session.on_finished(fence, outcome, self.now()));
+    fn attempts_ended(&mut self, first: Ended) {
+        let mut ended = vec![first];
+        while let Ok(next) = self.over.try_recv() {
+            ended.push(next);
         }
+        for (fence, _) in &ended {
+            self.attempts.remove(fence);
+        }
+        self.untold += ended.len();
+        let actions = self.session.on_finished(ended, self.now());
         self.act(actions);
-        if self.attempts.is_empty() {
-            // Nothing else is about to end: the leader can tell at once what comes next.
+        // Nothing else is about to end: the leader can tell at once what comes next. Or so much has ended that the leader
+        // can see to it while the rest runs.
+        if self.attempts.is_empty() || self.untold >= self.worker.capacity as usize / 2 {
             self.lingers_until = None;
         }
     }

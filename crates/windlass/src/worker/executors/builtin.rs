@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use windlass_core::expand::{Action, Work};
+use windlass_core::expand::Action;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
 use windlass_core::session::{Grant, Verdict};
@@ -13,6 +13,7 @@ use windlass_core::trace::TraceParent;
 use super::prepare::{Identity, Prepared};
 use super::process::Process;
 use super::record::{Record, log_id};
+use super::works::Works;
 use crate::link::Will;
 use crate::logs::LogStore;
 use crate::worker::executor::{self, Attempt, Executor, Orders, Over};
@@ -44,6 +45,7 @@ pub struct Builtin {
     /// What the guard is to tell if this process dies.
     will: Option<Arc<Will>>,
     traces: Traces,
+    works: Arc<Works>,
 }
 
 /// What steps are told of the trace that they are a part of.
@@ -59,7 +61,14 @@ pub enum Traces {
 impl Builtin {
     /// Runs steps at a place, with their output going to the logs.
     pub fn new(place: Place, guard: Guard, logs: Arc<dyn LogStore>) -> Self {
-        Self { place: Arc::new(place), guard, logs, will: None, traces: Traces::default() }
+        Self {
+            place: Arc::new(place),
+            guard,
+            logs,
+            will: None,
+            traces: Traces::default(),
+            works: Arc::default(),
+        }
     }
 
     /// Has the guard report the end of this process by this will, whose worker and life are those that join.
@@ -75,11 +84,9 @@ impl Builtin {
     }
 
     async fn run(self, grant: Grant, orders: watch::Receiver<Orders>) -> Outcome {
-        let work = match Work::parse(&grant.work) {
+        let work = match self.works.read(&grant.work) {
             Ok(work) => work,
-            Err(error) => {
-                return self.refuse(&grant, &format!("its work is not known: {error}")).await;
-            }
+            Err(why) => return self.refuse(&grant, &why).await,
         };
         if work.action == Action::Noop {
             return Outcome { output: Output::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) };

@@ -12,6 +12,7 @@ mod output;
 mod prepare;
 mod process;
 mod record;
+mod works;
 
 pub use builtin::{Builtin, Place, Traces};
 pub use calls::{

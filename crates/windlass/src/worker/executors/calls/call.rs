@@ -91,7 +91,7 @@ pub struct Call {
     /// By which right it runs.
     pub grant: Grant,
     /// What it is to do.
-    pub work: Work,
+    pub work: Arc<Work>,
     /// Where.
     pub place: Arc<Place>,
     /// The secrets that it named, with their values.
@@ -142,7 +142,7 @@ impl Call {
     }
 
     /// Its work with its right to do it.
-    pub const fn handout(&self) -> Handout<'_> {
+    pub fn handout(&self) -> Handout<'_> {
         Handout { work: &self.work, grant: &self.grant }
     }
 

@@ -21,6 +21,7 @@ use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared};
 use crate::worker::executors::Place;
 use crate::worker::executors::prepare::secrets;
 use crate::worker::executors::record::{Record, log_id};
+use crate::worker::executors::works::Works;
 use crate::worker::guard::{Guard, GuardLost, HeldStep};
 use crate::worker::masks::Masks;
 
@@ -32,13 +33,21 @@ pub struct CallExecutor {
     guards: Guards,
     logs: Arc<dyn LogStore>,
     behind: Option<Arc<dyn Executor>>,
+    works: Arc<Works>,
 }
 
 impl CallExecutor {
     /// Calls these functions at a place, with what they say going to the logs.
     pub fn new(callees: Callees, place: Place, guards: Guards, logs: Arc<dyn LogStore>) -> Self {
         panics::listen();
-        Self { callees: Arc::new(callees), place: Arc::new(place), guards, logs, behind: None }
+        Self {
+            callees: Arc::new(callees),
+            place: Arc::new(place),
+            guards,
+            logs,
+            behind: None,
+            works: Arc::default(),
+        }
     }
 
     /// Has another executor do what is no call.
@@ -77,7 +86,7 @@ impl CallExecutor {
         Ok(Given { callee, secrets, masks })
     }
 
-    async fn run(self, grant: Grant, work: Work, orders: watch::Receiver<Orders>) -> Outcome {
+    async fn run(self, grant: Grant, work: Arc<Work>, orders: watch::Receiver<Orders>) -> Outcome {
         let Given { callee, secrets, masks } = match self.given(&work) {
             Ok(given) => given,
             Err(why) => return refused(&self.logs, &grant, why).await,
@@ -118,16 +127,15 @@ async fn refused(logs: &Arc<dyn LogStore>, grant: &Grant, why: String) -> Outcom
 
 impl Executor for CallExecutor {
     fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
-        let work = Work::parse(&grant.work);
+        let work = self.works.read(&grant.work);
         match (work, &self.behind) {
             (Ok(work), _) if matches!(work.action, Action::Call { .. }) => {
                 Box::pin(self.clone().run(grant, work, orders))
             }
             (_, Some(behind)) => behind.start(grant, orders),
             (Ok(work), None) => Box::pin(self.clone().run(grant, work, orders)),
-            (Err(error), None) => {
+            (Err(why), None) => {
                 let logs = Arc::clone(&self.logs);
-                let why = format!("its work is not known: {error}");
                 Box::pin(async move { refused(&logs, &grant, why).await })
             }
         }
