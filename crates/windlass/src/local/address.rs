@@ -27,6 +27,12 @@ impl StoreAddress {
         if text.starts_with("postgres:") || text.starts_with("postgresql:") {
             return postgres(text);
         }
+        if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+            return Err(StoreError::Unusable {
+                place: format!("{scheme}:"),
+                reason: "name a folder, sqlite:FOLDER or postgres://…".to_owned(),
+            });
+        }
         Ok(Self::Folder(text.strip_prefix("sqlite:").unwrap_or(text).into()))
     }
 
@@ -37,6 +43,11 @@ impl StoreAddress {
             Self::Postgres { .. } => None,
         }
     }
+}
+
+/// Whether it names another kind of place than a folder.
+fn is_scheme(text: &str) -> bool {
+    text != "sqlite" && !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 #[cfg(feature = "postgres")]
@@ -81,5 +92,8 @@ mod tests {
         assert_eq!(format!("{shared} {shared:?}").matches("hush").count(), 0);
         assert_eq!(shared.to_string(), "postgres://db.example:5432/ship");
         StoreAddress::parse("postgres://ann@db.example:port/ship").unwrap_err();
+        let other =
+            StoreAddress::parse("mysql://ann:hush@db.example/ship").unwrap_err().to_string();
+        assert!(other.contains("postgres://") && !other.contains("hush"), "{other}");
     }
 }

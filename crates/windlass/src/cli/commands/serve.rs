@@ -67,12 +67,12 @@ pub(crate) struct Args {
     /// What it is called; like its machine if not said
     #[arg(long, value_name = "NAME", value_parser = super::worker::name)]
     name: Option<String>,
-    /// While another controller leads the same database: stand by (auto), or end (leader)
-    #[arg(long, value_name = "ROLE", default_value = "auto")]
-    role: Role,
-    /// How long a database is led without a word of who leads it, such as 6s; it gives word four times in it
-    #[arg(long, value_name = "DURATION", default_value = "6s", value_parser = term)]
-    term: Span,
+    /// While another controller leads the same database: stand by (auto, if not said), or end (leader)
+    #[arg(long, value_name = "ROLE")]
+    role: Option<Role>,
+    /// How long a database is led without a word of who leads it, 6s if not said; it gives word four times in it
+    #[arg(long, value_name = "DURATION", value_parser = term)]
+    term: Option<Span>,
     /// How long a step belongs to a worker that is not heard, such as 15s
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
@@ -124,6 +124,9 @@ pub(super) fn lease(text: &str) -> Result<Span, String> {
 /// A term that is shorter is lost by the pause of a busy database; after one that is longer a cluster stands still for
 /// minutes.
 const TERMS: (Span, Span) = (Span::secs(1), Span::mins(5));
+
+/// Longer than a database is away that is restarted, shorter than anybody waits for a cluster.
+const TERM: Span = Span::secs(6);
 
 fn term(text: &str) -> Result<Span, String> {
     within(text, TERMS, "it lasts from 1s to 5m")
@@ -195,8 +198,21 @@ fn places(args: &Args, context: &Context) -> Result<(StoreAddress, PathBuf), Cli
     let here = context.folder.join(STORE);
     let store = args.store.as_deref().map(store_address).transpose()?;
     let store = store.unwrap_or_else(|| StoreAddress::Folder(here.clone()));
+    refuse_turns(args, &store)?;
     let beside = store.folder().map_or(here, Path::to_owned);
     Ok((store, args.state.clone().unwrap_or(beside)))
+}
+
+/// Controllers take turns in a database only: who asks for that and names a folder would wait for the others in vain.
+fn refuse_turns(args: &Args, store: &StoreAddress) -> Result<(), CliError> {
+    let asked = args.role.map(|_| "--role").or(args.term.map(|_| "--term"));
+    let (Some(flag), Some(folder)) = (asked, store.folder()) else { return Ok(()) };
+    let folder = folder.display();
+    let what = format!(
+        "{flag} is for controllers that take turns in a database; {folder} is a folder, which one controller leads"
+    );
+    Err(CliError::usage(what)
+        .hint(format!("name the database with --store postgres://…, or leave {flag} out")))
 }
 
 /// Whom it observes.
@@ -224,8 +240,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         store,
         state,
         name: args.name.clone().unwrap_or_else(environment::host_name),
-        stand_by: if observe.is_some() { StandBy::Wait } else { args.role.into() },
-        term: args.term,
+        stand_by: if observe.is_some() {
+            StandBy::Wait
+        } else {
+            args.role.map_or(StandBy::Wait, Into::into)
+        },
+        term: args.term.unwrap_or(TERM),
         ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         ttl: args.lease_ttl,
         runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },

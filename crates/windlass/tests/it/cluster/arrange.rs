@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::run::arrange::{Place, Running, until};
@@ -39,7 +39,7 @@ impl Cluster {
 
     /// The controller dies, whatever it was doing.
     pub(crate) fn kill(&mut self) {
-        self.controller.signal(rustix::process::Signal::KILL);
+        self.controller.signal(Signal::KILL);
         until("the controller is dead", || self.controller.is_over());
     }
 
@@ -145,8 +145,17 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().expect("it has one").port()
 }
 
+/// A worker dies together with its guard: nobody is left to end what it ran, or to tell.
+pub(crate) fn kill_with_guard(worker: &Running) {
+    let guard = guard_of(worker.pid());
+    // It must not notice that its worker is gone.
+    kill_process(guard, Signal::STOP).expect("it is there");
+    worker.signal(Signal::KILL);
+    kill_process(guard, Signal::KILL).expect("it is there");
+}
+
 /// The process that starts the steps of a worker.
-pub(crate) fn guard_of(worker: u32) -> Pid {
+fn guard_of(worker: u32) -> Pid {
     let children = format!("/proc/{worker}/task/{worker}/children");
     let mut found = None;
     until("the guard is there", || {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::arrange::{Cluster, guard_of, step, worker_of};
+use super::arrange::{Cluster, kill_with_guard, step, worker_of};
 use crate::run::arrange::{is_alive, until};
 
 /// Short, so that tests are: what matters is counted in it.
@@ -156,10 +156,7 @@ fn a_worker_and_its_guard_that_die_together_are_replaced_when_their_lease_ends()
     );
     cluster.place.until_lines("who", 1);
     let _two = cluster.worker("two", "--slots 1");
-    let guard = guard_of(one.pid());
-    kill_process(guard, Signal::STOP).expect("it is there");
-    one.signal(Signal::KILL);
-    kill_process(guard, Signal::KILL).expect("it is there");
+    kill_with_guard(&one);
     let began = Instant::now();
     cluster.place.until_lines("who", 2);
     let took = began.elapsed();

@@ -198,6 +198,24 @@ impl Fleet {
         self.members[member].cable.mend();
     }
 
+    /// Another server takes the place of the one that all of them use.
+    pub(crate) fn move_to(&mut self, server: &'static Server) {
+        self.server = server;
+        for member in &self.members {
+            member.cable.lead_to(&server.socket());
+        }
+    }
+
+    /// What `psql` prints in the schema of its database.
+    pub(crate) fn psql(&self, query: &str) -> String {
+        self.server.psql(&format!("SET search_path = {};\n{query}", self.schema))
+    }
+
+    /// Waits until `psql` prints this.
+    pub(crate) fn until_psql(&self, query: &str, promised: &str) {
+        until(&format!("`{query}` gives {promised}"), || self.psql(query) == promised);
+    }
+
     /// Starts again where it was.
     pub(crate) fn restart(&mut self, member: usize) {
         let Member { name, port, url, .. } = &self.members[member];

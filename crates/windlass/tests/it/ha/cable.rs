@@ -4,8 +4,8 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fs, thread};
 
@@ -19,6 +19,8 @@ pub(crate) struct Cable {
     /// The folder of its own end.
     pub(crate) folder: PathBuf,
     cut: Arc<AtomicBool>,
+    /// The socket at its other end.
+    far: Arc<Mutex<PathBuf>>,
 }
 
 impl Cable {
@@ -28,14 +30,21 @@ impl Cable {
         let own = folder.join(server.file_name().expect("a socket has a name"));
         let listener = UnixListener::bind(own).expect("it is new");
         let cut = Arc::new(AtomicBool::new(false));
-        let (server, is_cut) = (server.to_owned(), Arc::clone(&cut));
+        let far = Arc::new(Mutex::new(server.to_owned()));
+        let (is_cut, leads_to) = (Arc::clone(&cut), Arc::clone(&far));
         // It ends with the process of the test.
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
+                let server = leads_to.lock().expect("nobody panicked").clone();
                 carry(near, &server, &is_cut);
             }
         });
-        Self { folder, cut }
+        Self { folder, cut, far }
+    }
+
+    /// Whoever connects from now on finds another server at its end.
+    pub(crate) fn lead_to(&self, server: &Path) {
+        server.clone_into(&mut self.far.lock().expect("nobody panicked"));
     }
 
     /// From now on nothing gets through, in either direction.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::arrange::{Fleet, TERM, TTL};
 use crate::cluster::arrange::step;
-use crate::run::arrange::{deep, is_alive, pause, until};
+use crate::run::arrange::{Running, deep, is_alive, pause, until};
 
 /// Until a step is granted again after the leader is gone.
 const GRANTS_WITHIN: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ fn assert_whole(fleet: &Fleet, run: &str, steps: usize) {
 #[test]
 fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_alone() {
     let mut fleet = Fleet::start(3);
-    let _workers = ["one", "two"].map(|name| fleet.worker(name, "--slots 3"));
+    let workers = ["one", "two"].map(|name| fleet.worker(name, "--slots 3"));
     let long = fleet.submit(LONG);
     fleet.place.until_lines("long", 1);
     let pid = fleet.place.lines("long").remove(0);
@@ -64,7 +64,8 @@ fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_
         assert!(took < GRANTS_WITHIN, "{took:?}");
         fleet.restart(leader);
     }
-    assert!(is_alive(&pid), "the step that ran all the time");
+    let said = || workers.each_ref().map(Running::said);
+    assert!(is_alive(&pid), "what ran all the time: {:?}\n{:#?}", fleet.events(&long), said());
     fleet.place.file("go", "");
     assert_whole(&fleet, &long, 1);
     assert_whole(&fleet, &run, steps);

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
 use super::arrange::{Fleet, TTL};
-use crate::cluster::arrange::guard_of;
+use crate::cluster::arrange::kill_with_guard;
 use crate::run::arrange::{chance, deep, pause, until};
 
 /// How long leaders come and go.
@@ -34,10 +34,7 @@ fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
     fleet.submit(LOCKED);
     fleet.place.until_lines("held", 1);
     let second = fleet.submit(WAITING);
-    let guard = guard_of(doomed.pid());
-    kill_process(guard, Signal::STOP).expect("it is there");
-    doomed.signal(Signal::KILL);
-    kill_process(guard, Signal::KILL).expect("it is there");
+    kill_with_guard(&doomed);
     let began = Instant::now();
     let mut leaders = 0;
     while began.elapsed() < a_while() {

@@ -2,9 +2,11 @@
 
 pub(crate) mod arrange;
 pub(crate) mod cable;
+mod expiring;
 mod faults;
 mod flapping;
 mod handing_over;
 mod leading;
+mod modes;
 mod observing;
 mod restored;

@@ -1,8 +1,10 @@
-//! The database is put back to what it was: what was granted since must not be granted a second time.
+//! The database has lost what was committed: it is put back to what it was, or a standby takes its place that lagged. What
+//! was granted since must not be granted a second time.
 
 use serde_json::Value;
 
 use super::arrange::Fleet;
+use crate::postgres::server::Server;
 use crate::run::arrange::until;
 
 /// Goes on until it may end, under a name of its own.
@@ -12,23 +14,18 @@ fn holds(name: &str) -> String {
     )
 }
 
-#[test]
-fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know_is_refused() {
-    let mut fleet = Fleet::start(2);
-    let _one = fleet.worker("one", "--slots 3");
-    let kept = fleet.submit(&holds("kept"));
-    fleet.place.until_lines("kept", 1);
-    fleet.server.stop();
-    fleet.server.back_up();
-    fleet.server.start_again();
+/// Has a step run of which the database will know nothing, and every controller hear of it.
+fn submit_what_will_be_lost(fleet: &Fleet) -> String {
     let lost = fleet.submit(&holds("lost"));
     fleet.place.until_lines("lost", 1);
     let known = |member| fleet.cluster(member)["position"].as_u64();
     let newest = known(fleet.leader());
     until("both have seen what will be lost", || (0..2).all(|member| known(member) >= newest));
-    fleet.server.stop();
-    fleet.server.restore();
-    fleet.server.start_again();
+    lost
+}
+
+/// Whoever knew better ends and says why; started again, they go on in another generation.
+fn goes_on_in_another_generation(fleet: &mut Fleet, kept: &str, lost: &str) {
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
         let said = fleet.members[member].running.said();
@@ -46,11 +43,46 @@ fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know
     let fence = |name: &str| fleet.place.lines(name)[0].parse::<u64>().expect("a number");
     assert!(fence("next") > fence("lost"), "fences only grow");
     assert_eq!(fence("next") >> 48, 1);
-    // What the backup knew of goes on; the rest is nobody's.
+    // What the database knew of goes on; the rest is nobody's.
     fleet.place.file("kept-go", "");
     fleet.place.file("lost-go", "");
-    assert_eq!(fleet.ended(&kept)["status"], "succeeded");
+    assert_eq!(fleet.ended(kept)["status"], "succeeded");
     assert_eq!(fleet.place.lines("kept").len(), 1, "it was not started again");
     let unknown = fleet.ask(leader, "GET", &format!("/runs/{lost}"), "").expect("it answers");
     assert_eq!(unknown.status, 404, "{unknown:?}");
+}
+
+#[test]
+fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know_is_refused() {
+    let mut fleet = Fleet::on_a_server_of_its_own(2);
+    let _one = fleet.worker("one", "--slots 3");
+    let kept = fleet.submit(&holds("kept"));
+    fleet.place.until_lines("kept", 1);
+    fleet.server.stop();
+    fleet.server.back_up();
+    fleet.server.start_again();
+    let lost = submit_what_will_be_lost(&fleet);
+    fleet.server.stop();
+    fleet.server.restore();
+    fleet.server.start_again();
+    goes_on_in_another_generation(&mut fleet, &kept, &lost);
+}
+
+/// It had streamed what it was sent, and was away when the last was committed.
+#[test]
+fn a_standby_that_lagged_and_is_promoted_begins_another_generation() {
+    let mut fleet = Fleet::on_a_server_of_its_own(2);
+    let standby: &'static Server = Box::leak(Box::new(fleet.server.standby()));
+    let _one = fleet.worker("one", "--slots 3");
+    let kept = fleet.submit(&holds("kept"));
+    fleet.place.until_lines("kept", 1);
+    let head = format!("SELECT max(position) FROM {}.windlass_journal", fleet.schema);
+    until("it has what was committed", || standby.psql(&head) == fleet.server.psql(&head));
+    standby.stop();
+    let lost = submit_what_will_be_lost(&fleet);
+    fleet.server.stop();
+    standby.start_again();
+    standby.promote();
+    fleet.move_to(standby);
+    goes_on_in_another_generation(&mut fleet, &kept, &lost);
 }

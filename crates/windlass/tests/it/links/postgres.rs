@@ -45,7 +45,10 @@ fn five_workers_and_one_step(cluster: &Cluster, url: &str) -> Vec<Running> {
     let ended = cluster.ended(&run);
     assert_eq!(ended["status"], "succeeded", "{ended}");
     let attempts = step(&ended, "only")["attempts"].as_array().map(Vec::len);
-    assert_eq!(attempts, Some(1), "one grant: {ended}");
+    assert_eq!(attempts, Some(1), "{ended}");
+    let events = cluster.get(&format!("/runs/{run}/events"));
+    let events = events.as_array().expect("a list");
+    assert_eq!(events.iter().filter(|it| it["type"] == "granted").count(), 1, "{events:?}");
     assert_eq!(cluster.place.lines("who").len(), 1, "{}", cluster.place.read("who"));
     workers.into()
 }
@@ -79,4 +82,5 @@ fn a_worker_finds_the_next_leader_by_the_database() {
     let run = second.submit(ONE);
     let ended: Value = second.ended(&run);
     assert_eq!(ended["status"], "succeeded", "{ended}");
+    assert_eq!(second.get("/cluster")["term"], 2, "a worker never led between");
 }

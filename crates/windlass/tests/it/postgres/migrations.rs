@@ -4,9 +4,11 @@ use std::thread;
 
 use windlass::archive::{Archive as _, Claim, Claimed, PostgresArchive};
 use windlass::conformance::block_on;
-use windlass::core::id::{RunId, StepIx};
+use windlass::core::id::{RunId, StepIx, Term};
 use windlass::core::time::Time;
-use windlass::journal::{Journal as _, Position, PostgresJournal, PostgresOptions};
+use windlass::journal::{
+    Campaign, Candidate, Journal as _, Position, PostgresJournal, PostgresOptions,
+};
 use windlass::logs::{LogId, LogStore as _, PostgresLogs};
 use windlass::store::StoreError;
 use windlass::tables::PostgresTables;
@@ -97,4 +99,30 @@ fn a_server_that_was_restarted_is_found_again() {
         assert_eq!(block_on(archive.claim(claim.clone())), Ok(Claimed::Known(RunId(1))));
         block_on(logs.append(log, 0, b"ab".to_vec())).unwrap();
     }
+}
+
+/// Tables that an older windlass made, with what it wrote, are brought to what this one knows.
+#[test]
+fn tables_of_the_first_version_are_changed_and_keep_what_is_in_them() {
+    let (address, schema) = shared().fresh();
+    let first = include_str!("../../../src/journal/postgres/migrations/0001_journal.sql");
+    shared().psql(&format!(
+        "SET search_path = {schema};
+         {first}
+         CREATE TABLE windlass_schema (store text PRIMARY KEY, version integer NOT NULL);
+         INSERT INTO windlass_schema VALUES ('journal', 1);
+         UPDATE windlass_journal_state SET pruned = 40;
+         INSERT INTO windlass_leader (id, term, node, since, until, store, generation)
+         VALUES (1, 7, 'ann', now(), now(), 'elsewhere', 3)"
+    ));
+    let journal = block_on(PostgresJournal::open(&address, PostgresOptions::default())).unwrap();
+    assert_eq!(block_on(journal.cluster()).unwrap().len(), 16, "the second change was made");
+    let behind = block_on(journal.tail(Position(0), 1)).unwrap_err();
+    assert_eq!(behind, StoreError::Pruned { upto: Position(40) });
+    let candidate = Candidate { node: "bob".to_owned(), address: None };
+    let Campaign::Won(won) = block_on(journal.campaign(candidate)).unwrap() else {
+        panic!("nobody leads it")
+    };
+    assert!(won.term > Term(7), "terms go on: {won:?}");
+    assert_eq!(won.generation, 4, "of another server");
 }

@@ -7,5 +7,6 @@ mod journal;
 mod logs;
 mod migrations;
 pub(crate) mod server;
+mod standby;
 mod tables;
 mod tls;

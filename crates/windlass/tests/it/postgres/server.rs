@@ -81,9 +81,16 @@ impl Server {
 
     /// A server with settings and files of its own; its socket has the number of its port.
     pub(crate) fn start_on(port: u16, settings: &str, arrange: impl FnOnce(&Path)) -> Self {
+        Self::keep(port, |folder| {
+            arrange(folder);
+            initialise(folder, &format!("port = {port}\n{settings}"));
+        })
+    }
+
+    /// A server in a folder of its own, whose files are made so.
+    pub(super) fn keep(port: u16, make: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
-        arrange(&folder);
-        initialise(&folder, &format!("port = {port}\n{settings}"));
+        make(&folder);
         let mut keeper = Account::of_servers().command("sh");
         keeper.args(["-c", KEEPER]).arg(program("postgres")).arg(&folder);
         keeper.stdin(Stdio::piped());
@@ -164,6 +171,10 @@ impl Server {
 
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    pub(super) const fn port(&self) -> u16 {
+        self.port
     }
 
     /// A role that may do nothing but log in, with a schema of its own in which it is, and the name of both.

@@ -1,0 +1,26 @@
+//! A standby that follows a server of the tests by streaming, and can take its place.
+
+use std::path::Path;
+
+use super::server::{Account, Server};
+
+impl Server {
+    /// A copy of it that follows what is committed here. It is one of its own from then on: it may be stopped, and
+    /// started again without the first.
+    pub(crate) fn standby(&self) -> Self {
+        let account = Account::of_servers();
+        Self::keep(self.port(), |folder: &Path| {
+            account.give(folder);
+            let mut backup = account.command("pg_basebackup");
+            backup.args(["--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"]);
+            backup.args(["--no-sync", "--username=windlass", "--port", &self.port().to_string()]);
+            backup.arg("--host").arg(self.folder()).arg("--pgdata").arg(folder.join("data"));
+            assert!(backup.status().is_ok_and(|status| status.success()), "pg_basebackup");
+        })
+    }
+
+    /// Follows nobody any more, and takes writes.
+    pub(crate) fn promote(&self) {
+        assert_eq!(self.psql("SELECT pg_promote()"), "t");
+    }
+}
