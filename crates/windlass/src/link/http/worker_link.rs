@@ -70,9 +70,20 @@ impl HttpLink {
         message: &impl Serialize,
         within: Duration,
     ) -> Result<T, LinkError> {
-        let place = self.place();
-        let answered = self.client.post(&place, path, message, within).await;
-        self.read(&place, answered.map(|answered| answered.body))
+        // Everybody is asked once, who was named as the leader once more; then its worker rests before it tries again.
+        let mut tries = self.given.len() + 1;
+        loop {
+            let place = self.place();
+            let answered = self.client.post(&place, path, message, within).await;
+            let error = match self.read(&place, answered.map(|answered| answered.body)) {
+                Err(error) if !error.is_final() => error,
+                answered => return answered,
+            };
+            tries -= 1;
+            if tries == 0 || self.place() == place {
+                return Err(error);
+            }
+        }
     }
 
     fn read<T: DeserializeOwned>(
@@ -160,5 +171,51 @@ impl Ships for HttpLink {
             let answered = self.client.call(ask, OUTPUT_WITHIN).await;
             self.read(&place, answered.map(|answered| answered.body))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use windlass_core::id::{Incarnation, WorkerId};
+    use windlass_core::requirement::Labels;
+    use windlass_core::session::Home;
+
+    use super::*;
+    use crate::link::http::{Credentials, Dial, Dialled};
+
+    /// Nobody is there, and where was tried is noted.
+    #[derive(Debug, Default)]
+    struct Desert(Mutex<Vec<u16>>);
+
+    impl Dial for Desert {
+        fn dial<'a>(&'a self, place: &'a Place) -> Dialled<'a> {
+            self.0.lock().unwrap().push(place.port());
+            Box::pin(async { Err(io::Error::from(io::ErrorKind::ConnectionRefused)) })
+        }
+    }
+
+    /// A worker that rests between two of them would come late to the one that leads.
+    #[tokio::test]
+    async fn everybody_is_tried_before_a_message_counts_as_lost() {
+        let desert = Arc::new(Desert::default());
+        let client = Client::new(Arc::clone(&desert) as _, Credentials::default());
+        let places = [1, 2, 3].map(|port| format!("http://a:{port}").parse().unwrap());
+        let link = HttpLink::new(Arc::new(client), places.to_vec());
+        let register = Register {
+            worker: WorkerId(7),
+            name: "ann".into(),
+            incarnation: Incarnation(1),
+            labels: Labels::default(),
+            slots: 1,
+            home: Home::Apart,
+            spooled: Vec::new(),
+        };
+        let lost = link.register(register).await.unwrap_err();
+        assert!(matches!(lost, LinkError::Unreachable { .. }), "{lost:?}");
+        let mut tried = desert.0.lock().unwrap().clone();
+        tried.dedup();
+        assert_eq!(tried, [1, 2, 3, 1]);
     }
 }

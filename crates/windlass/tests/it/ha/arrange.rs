@@ -89,7 +89,12 @@ impl Fleet {
     fn on(server: &'static Server, flags: &str) -> Self {
         let (_, schema) = server.fresh();
         let (term, ttl) = (TERM.as_secs(), TTL.as_secs());
-        let flags = format!("--term {term}s --lease-ttl {ttl}s {flags}");
+        let ttl = if flags.contains("--lease-ttl") {
+            String::new()
+        } else {
+            format!("--lease-ttl {ttl}s")
+        };
+        let flags = format!("--term {term}s {ttl} {flags}");
         Self { place: Place::with(""), members: Vec::new(), server, schema, flags }
     }
 
