@@ -36,6 +36,8 @@ stage_setup() {
     [[ -x /usr/sbin/pgbouncer ]] || command -v pgbouncer >/dev/null || missing+=(pgbouncer)
     # The link through Redis is tested in servers of the tests' own.
     command -v redis-server >/dev/null || missing+=(redis-server)
+    # Reads the units of deploy/ as it would to start them.
+    command -v systemd-analyze >/dev/null || [[ ! -e /etc/debian_version ]] || missing+=(systemd)
     # An independent reader of the JSON Schema that `windlass schema` prints.
     python3 -c 'import jsonschema, yaml' 2>/dev/null || missing+=(python3-jsonschema python3-yaml)
     [[ -e /usr/include/stdlib.h || ! -e /etc/debian_version ]] || missing+=(libc6-dev)
