@@ -56,6 +56,9 @@ pub struct Engine {
     /// Volatile: the run that it decides on right now.
     #[serde(skip)]
     pub(super) at_work: Option<RunId>,
+    /// Volatile: a worker has told of a loss in this term. Not kept: who starts from a snapshot has another term.
+    #[serde(skip)]
+    pub(super) loss_noticed: bool,
     /// Volatile: the brake, while it is on.
     pub(super) brake: Option<Brake>,
     // From here on: not in a snapshot of version 1.
@@ -144,6 +147,7 @@ impl Engine {
             parked: BTreeSet::new(),
             notify: BTreeSet::new(),
             at_work: None,
+            loss_noticed: false,
             brake: None,
             keys: Keyring::default(),
             acts: Acts::default(),

@@ -293,7 +293,7 @@ impl Crew {
     }
 
     fn lead(&mut self, ttl: Span, own: Option<WorkerId>) {
-        let (term, generation) = (Term(self.engine.term().0 + 1), 0);
+        let (term, generation) = (Term(self.engine.term().0 + 1), self.engine.generation());
         let answer = self.ask(Request::Lead { term, ttl, generation, own });
         assert_eq!(answer, Answer::Done);
     }

@@ -133,6 +133,31 @@ fn a_flood_of_outcomes_of_leases_that_never_were_is_one_loss_of_the_store_at_mos
     assert_eq!(crew.journal.len(), before + 1, "it was lost once");
 }
 
+/// Generations are 65,536, and whoever could use them up would end the cluster.
+#[test]
+fn a_worker_that_tells_of_losses_is_believed_once_a_term_and_only_about_what_is_near() {
+    let mut crew = Crew::new().worker("alpha", 9, []);
+    let told = |crew: &mut Crew, fence: Fence| {
+        let mut exchange = crew.send("alpha");
+        exchange.finished = vec![claim(fence.0, 77, 0)];
+        let replies = crew.arrive(&exchange);
+        crew.deliver(replies);
+        crew.engine.generation()
+    };
+    assert_eq!(told(&mut crew, Fence::new(60_000, 1)), 0, "nobody has put back so many backups");
+    assert_eq!(told(&mut crew, Fence::new(0, 99)), 1);
+    for generation in 1..10 {
+        assert_eq!(
+            told(&mut crew, Fence::new(generation, 99)),
+            1,
+            "the store cannot have lost more"
+        );
+    }
+    crew.take_over();
+    assert_eq!(told(&mut crew, Fence::new(3, 99)), 4, "a new leader may have found an older store");
+    assert_eq!(told(&mut crew, Fence::new(4, 99)), 4);
+}
+
 #[test]
 fn a_late_outcome_is_kept_only_for_a_lease_that_was() {
     let mut crew = Crew::new().worker("alpha", 1, []);

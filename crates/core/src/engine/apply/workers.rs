@@ -19,6 +19,8 @@ impl Engine {
         (term, ttl, generation): (Term, Span, u16),
         own: Option<WorkerId>,
     ) {
+        // A leader that takes over from itself has learnt of a loss.
+        self.loss_noticed = term == self.term;
         (self.term, self.ttl, self.generation) = (term, ttl, generation);
         (self.own, self.led_at) = (own, self.now);
         for lease in self.leases.indices() {
