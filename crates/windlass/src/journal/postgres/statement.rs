@@ -32,18 +32,27 @@ pub(super) const TERM: &str =
     "SELECT term, until > clock_timestamp() AS lasts FROM windlass_leader WHERE id = 1";
 
 /// Takes the next term if the last one is over. The history of a server is told by its identifier and its timeline: a
-/// restored backup and a promoted standby have another one.
+/// restored backup and a promoted standby have another one. Terms that were won since and are lost must not come again:
+/// where the server may be another one, which a restart is enough for, the next term is the time in milliseconds, greater
+/// than any before in whatever history, since terms are won more slowly than time passes.
 pub(super) const CAMPAIGN: &str = "
     INSERT INTO windlass_leader AS led
-        (id, term, node, address, since, until, store, generation)
+        (id, term, node, address, since, until, store, generation, server_since)
     SELECT 1, 1, $1, $2, clock_timestamp(),
-        clock_timestamp() + $3 * interval '1 millisecond', history.store, 0
+        clock_timestamp() + $3 * interval '1 millisecond', history.store, 0,
+        pg_postmaster_start_time()
     FROM (SELECT system_identifier || '/' ||
             substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) AS store
           FROM pg_control_system()) AS history
     ON CONFLICT (id) DO UPDATE SET
-        term = led.term + 1, node = excluded.node, address = excluded.address,
-        since = excluded.since, until = excluded.until, store = excluded.store,
+        term = CASE
+            WHEN led.store = excluded.store AND led.server_since = excluded.server_since
+            THEN led.term + 1
+            ELSE greatest(led.term + 1,
+                (extract(epoch FROM clock_timestamp()) * 1000)::bigint) END,
+        node = excluded.node, address = excluded.address,
+        since = excluded.since, until = excluded.until,
+        store = excluded.store, server_since = excluded.server_since,
         generation = led.generation + (led.store <> excluded.store)::integer
     WHERE led.until <= clock_timestamp()
     RETURNING term, generation,

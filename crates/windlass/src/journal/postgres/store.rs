@@ -25,6 +25,7 @@ pub(crate) const TABLES: Tables = Tables {
         include_str!("migrations/0001_journal.sql"),
         include_str!("migrations/0002_cluster.sql"),
         include_str!("migrations/0003_append.sql"),
+        include_str!("migrations/0004_server.sql"),
     ],
 };
 

@@ -14,18 +14,30 @@ fn holds(name: &str) -> String {
     )
 }
 
-/// Has a step run of which the database will know nothing, and every controller hear of it.
-fn submit_what_will_be_lost(fleet: &Fleet) -> String {
-    let lost = fleet.submit(&holds("lost"));
+/// What the database will know nothing of.
+struct Lost {
+    run: String,
+    /// Under which it was decided.
+    term: u64,
+}
+
+fn term_of(fleet: &Fleet, member: usize) -> u64 {
+    fleet.cluster(member)["term"].as_u64().expect("a number")
+}
+
+/// Has a step run that will be lost, and every controller hear of it.
+fn submit_what_will_be_lost(fleet: &Fleet) -> Lost {
+    let run = fleet.submit(&holds("lost"));
     fleet.place.until_lines("lost", 1);
     let known = |member| fleet.cluster(member)["position"].as_u64();
-    let newest = known(fleet.leader());
+    let leader = fleet.leader();
+    let (newest, term) = (known(leader), term_of(fleet, leader));
     until("both have seen what will be lost", || (0..2).all(|member| known(member) >= newest));
-    lost
+    Lost { run, term }
 }
 
 /// Whoever knew better ends and says why; started again, they go on in another generation.
-fn goes_on_in_another_generation(fleet: &mut Fleet, kept: &str, lost: &str) {
+fn goes_on_in_another_generation(fleet: &mut Fleet, kept: &str, lost: &Lost) {
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
         let said = fleet.members[member].running.said();
@@ -38,6 +50,7 @@ fn goes_on_in_another_generation(fleet: &mut Fleet, kept: &str, lost: &str) {
     let generations: Vec<u64> =
         led.iter().filter_map(|it| it["data"]["generation"].as_u64()).collect();
     assert_eq!(generations.last(), Some(&1), "{led:?}");
+    assert!(term_of(fleet, leader) > lost.term, "a term never comes again: {led:?}");
     let next = fleet.submit("name: next\nsteps:\n  s: { run: 'echo $WINDLASS_FENCE >> next' }\n");
     assert_eq!(fleet.ended(&next)["status"], "succeeded");
     let fence = |name: &str| fleet.place.lines(name)[0].parse::<u64>().expect("a number");
@@ -48,7 +61,7 @@ fn goes_on_in_another_generation(fleet: &mut Fleet, kept: &str, lost: &str) {
     fleet.place.file("lost-go", "");
     assert_eq!(fleet.ended(kept)["status"], "succeeded");
     assert_eq!(fleet.place.lines("kept").len(), 1, "it was not started again");
-    let unknown = fleet.ask(leader, "GET", &format!("/runs/{lost}"), "").expect("it answers");
+    let unknown = fleet.ask(leader, "GET", &format!("/runs/{}", lost.run), "").expect("it answers");
     assert_eq!(unknown.status, 404, "{unknown:?}");
 }
 
