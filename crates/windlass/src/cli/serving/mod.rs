@@ -15,6 +15,7 @@ mod found;
 mod mail;
 mod own;
 mod post;
+mod reaching;
 mod seat;
 mod serve;
 mod token;

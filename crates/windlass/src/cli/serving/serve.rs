@@ -15,6 +15,7 @@ use super::chronicle::Chronicle;
 use super::doors::{Doors, TlsPaths};
 use super::ends::Ends;
 use super::mail::MailPlace;
+use super::reaching::reach;
 use super::seat::{Hands, Seat};
 use super::token::{self, Rereading};
 use crate::cli::compiled::Compiled;
@@ -168,6 +169,8 @@ pub(super) struct Controller {
 impl Controller {
     /// Leads the store and answers.
     pub(super) async fn start(order: &Serve) -> Result<Self, CliError> {
+        let waits = |what| order.log.note(Level::Warn, what);
+        reach(&order.store, waits).await.map_err(StationError::from)?;
         refuse_open_doors(order).await?;
         let tokens = order.token_file.as_deref().map(token::read_all).transpose()?;
         let tokens = FileTokens::new(&tokens.unwrap_or_default());

@@ -23,13 +23,14 @@ pub(crate) fn of_postgres(place: &str, error: &Error) -> StoreError {
         | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION
         | &SqlState::INVALID_CATALOG_NAME
         | &SqlState::INSUFFICIENT_PRIVILEGE
-        | &SqlState::READ_ONLY_SQL_TRANSACTION
         | &SqlState::INVALID_SCHEMA_NAME => unusable(place, with_advice(code, &reason)),
         &SqlState::UNDEFINED_TABLE
         | &SqlState::UNDEFINED_COLUMN
         | &SqlState::DATA_CORRUPTED
         | &SqlState::INDEX_CORRUPTED
         | &SqlState::CHECK_VIOLATION => damaged(place, reason),
+        // Who takes writes may change, and change back.
+        &SqlState::READ_ONLY_SQL_TRANSACTION => unavailable(place, with_advice(code, &reason)),
         // Shutdowns, time limits, deadlocks, too many connections: it may pass.
         _ => unavailable(place, reason),
     }
@@ -67,7 +68,9 @@ fn with_advice(code: &SqlState, reason: &str) -> String {
             "check user and password in its address"
         }
         SqlState::INVALID_CATALOG_NAME => "make the database, or name another",
-        SqlState::READ_ONLY_SQL_TRANSACTION => "it is a standby: name the server that takes writes",
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
+            "it is a standby, or was told so: it is waited for; name the server that takes writes if it stays so"
+        }
         _ => "give this user the right to make and use tables there",
     };
     format!("{reason}: {advice}")

@@ -77,7 +77,9 @@ impl Fleet {
         for _ in 0..count {
             self.add();
         }
-        self.leader();
+        if count > 0 {
+            self.leader();
+        }
         self
     }
 

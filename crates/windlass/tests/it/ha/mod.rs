@@ -1,6 +1,7 @@
 //! Several controllers on one PostgreSQL, as real processes: one leads, the others take over.
 
 pub(crate) mod arrange;
+mod away;
 pub(crate) mod cable;
 mod expiring;
 mod faults;
