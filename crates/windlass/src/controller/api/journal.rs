@@ -1,4 +1,7 @@
 //! `GET /journal`, `GET /journal/snapshot`: what the leader wrote, as it is kept, for controllers that observe
+//!
+//! All of it, digests of tokens and credentials included: who observes lets others in by them. So it is not for everybody
+//! who may look.
 
 use std::sync::Arc;
 
