@@ -1,6 +1,7 @@
 //! What is measured of the journals: batches of real events, each durable before the next.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,13 +28,14 @@ const GROWN: (usize, usize) = (1, 20_000);
 
 /// The events of a run's steps, as an engine decided them.
 #[derive(Debug)]
-struct Tape {
+pub(crate) struct Tape {
     granted: Vec<Recorded>,
     ended: Vec<Recorded>,
 }
 
 impl Tape {
-    fn of(steps: u32) -> Self {
+    /// Of a run of so many steps.
+    pub(crate) fn of(steps: u32) -> Self {
         let events = fleet::record(&Crew::one(), &plans::fan_out(steps)).into_iter();
         let events = events.map(|(at, event)| Recorded { at, event });
         let (granted, rest): (Vec<_>, Vec<_>) =
@@ -42,12 +44,17 @@ impl Tape {
         Self { granted, ended: rest.into_iter().filter(is_end).collect() }
     }
 
+    /// The grants of these steps, then their ends.
+    pub(crate) fn events(&self, steps: Range<usize>) -> Vec<Recorded> {
+        let mut events = self.granted[steps.clone()].to_vec();
+        events.extend_from_slice(&self.ended[steps]);
+        events
+    }
+
     /// Batches of so many steps: the grants of all of them, then their ends.
     fn batches(&self, won: Leadership, steps: usize, count: usize) -> Vec<Append> {
         let batch = |at: usize| {
-            let which = at * steps..(at + 1) * steps;
-            let mut events = self.granted[which.clone()].to_vec();
-            events.extend_from_slice(&self.ended[which]);
+            let events = self.events(at * steps..(at + 1) * steps);
             let (after, batch) = (Position((at * steps * 2) as u64), BatchId(at as u64));
             Append { term: won.term, after, batch, events }
         };

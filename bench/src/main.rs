@@ -5,8 +5,9 @@
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
 //! logs, `file` about the pipeline file, `typed` about steps in Rust, `local` about a whole node, `cluster` about many over HTTP
 //! (`cluster long` watches the idle ones for a minute), `redis` about workers that leave letters there, `postgres` about
-//! PostgreSQL beside queues on it (`postgres long` works for ten minutes), `instances` about processes that share a run over
-//! Redis, `run` about the program beside other task runners.
+//! PostgreSQL beside queues on it (`postgres long` for a quarter of an hour: `sustained`, `history` and `failover`, each of
+//! which can be named alone), `instances` about processes that share a run over Redis, `run` about the program beside other
+//! task runners.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod cases;
@@ -39,6 +40,7 @@ use cases::{Case, REPEATS, STEPS};
 use disk::Scratch;
 use floors::{Bare, COPIED};
 use measure::{Times, repeat};
+use postgres::Long;
 use table::{Row, Target};
 
 /// Turns of the map floor.
@@ -74,9 +76,15 @@ fn main() {
             print!("{}", table::render(&rows));
         }
         Some("postgres") => {
-            let long = args.get(1).is_some_and(|arg| arg == "long");
             let mut rows = disk::floors(&scratch);
-            rows.extend(postgres::rows(&scratch, long));
+            rows.extend(match args.get(1).map(String::as_str) {
+                None => postgres::rows(&scratch),
+                Some("long") => postgres::long_rows(&scratch, &Long::ALL),
+                Some(name) => match Long::named(name) {
+                    Some(long) => postgres::long_rows(&scratch, &[long]),
+                    None => Vec::new(),
+                },
+            });
             print!("{}", table::render(&rows));
         }
         Some("instances") => print!("{}", table::render(&instances::rows(&scratch))),
@@ -131,7 +139,7 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(measure_stores(scratch));
     rows.extend(cluster::rows(scratch, false));
     rows.extend(redis::rows(scratch));
-    rows.extend(postgres::rows(scratch, false));
+    rows.extend(postgres::rows(scratch));
     rows.extend(runs::rows(scratch));
     rows
 }

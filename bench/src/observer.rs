@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use windlass::link::http::{Client, Credentials, HttpLink, Place, Tcp};
 use windlass::link::post::{Key, Links, PostLink, Site};
 use windlass::link::{Link, WorkerSecret};
@@ -26,20 +27,35 @@ const WITHIN: Duration = Duration::from_mins(2);
 
 /// Notes when each attempt is handed to it, and ends it.
 #[derive(Debug)]
-pub(crate) struct Notes(SyncSender<Instant>);
+pub(crate) struct Notes {
+    sender: SyncSender<Instant>,
+    /// How long each takes.
+    pace: Duration,
+}
 
 impl Notes {
     /// An executor, and when it was handed attempts, in order.
     pub(crate) fn new() -> (Self, Notices) {
+        Self::at_a_pace(Duration::ZERO)
+    }
+
+    /// The same, of attempts that take so long each.
+    pub(crate) fn at_a_pace(pace: Duration) -> (Self, Notices) {
         let (sender, receiver) = sync_channel(NOTICES_MAX);
-        (Self(sender), Notices(receiver))
+        (Self { sender, pace }, Notices(receiver))
     }
 }
 
 impl Executor for Notes {
     fn start(&self, _grant: Grant, _orders: watch::Receiver<Orders>) -> Attempt {
-        let _ = self.0.try_send(now());
-        Box::pin(async { Outcome::exit(0) })
+        let _ = self.sender.try_send(now());
+        let pace = self.pace;
+        Box::pin(async move {
+            if !pace.is_zero() {
+                tokio::time::sleep(pace).await;
+            }
+            Outcome::exit(0)
+        })
     }
 }
 
@@ -51,6 +67,11 @@ impl Notices {
     /// When the next one was.
     pub(crate) fn next(&self) -> Instant {
         self.0.recv_timeout(WITHIN).expect("the run goes on")
+    }
+
+    /// Forgets what has not been asked for.
+    pub(crate) fn drain(&self) {
+        self.0.try_iter().for_each(drop);
     }
 }
 
@@ -122,7 +143,8 @@ impl Hands {
     pub(crate) async fn end(self) {
         self.ends.shut_down();
         for worker in self.workers {
-            worker.await.expect("it does not panic").expect("it is not refused");
+            let ended = timeout(WITHIN, worker).await.expect("somebody hears that it ends");
+            ended.expect("it does not panic").expect("it is not refused");
         }
     }
 }

@@ -57,6 +57,9 @@ impl Drop for Process {
     /// Politely first: what it has started itself ends with it.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the end of a process")]
     fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(None)) {
+            return;
+        }
         let polite = Command::new("kill").arg(self.0.id().to_string()).status();
         let told = now();
         while polite.is_ok() && told.elapsed() < ENDS_WITHIN {

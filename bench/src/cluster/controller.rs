@@ -6,14 +6,17 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::sleep;
 use windlass::link::http::{Client, Credentials, Place, Tcp};
 
 use super::crew::SLOTS;
 use crate::disk::Scratch;
+use crate::fleet::now;
 use crate::peers::windlass;
 use crate::process::{Process, said};
 
 const WITHIN: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What a cluster is made in.
 #[derive(Clone, Debug)]
@@ -71,6 +74,8 @@ impl Controller {
     pub(crate) fn start_as(site: &Site, name: &str, listen: &str) -> Self {
         let mut command = Command::new(windlass());
         command.args(["serve", "--no-exec", "--listen", listen, "--store", &site.store]);
+        // Several on one machine would share a name, and the worker of the second is refused.
+        command.args(["--name", name]);
         command.args(site.link.iter().flat_map(|link| ["--link", link]));
         let (process, errors) = Process::start(command.current_dir(site.folder(name)));
         let place = said(errors, " on ").parse().expect("it says where it listens");
@@ -88,6 +93,18 @@ impl Controller {
         let body = BTreeMap::from([("text", pipeline)]);
         let answered = self.client.post(&self.place, "/runs", &body, WITHIN).await;
         answered.expect("the run is taken");
+    }
+}
+
+impl Controller {
+    /// The same for one that does not lead yet, or whose leader does not.
+    pub(crate) async fn submit_when_it_leads(&self, pipeline: &str) {
+        let body = BTreeMap::from([("text", pipeline)]);
+        let began = now();
+        while let Err(error) = self.client.post(&self.place, "/runs", &body, WITHIN).await {
+            assert!(began.elapsed() < WITHIN, "the run is taken: {error}");
+            sleep(LOOK_EVERY).await;
+        }
     }
 }
 

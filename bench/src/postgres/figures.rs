@@ -1,7 +1,7 @@
 //! The rows of PostgreSQL.
 
 use super::server::Server;
-use super::{failover, queues, sustained};
+use super::{failover, history, queues, sustained};
 use crate::cluster::{Crew, Site, Targets};
 use crate::disk::Scratch;
 use crate::local;
@@ -13,8 +13,54 @@ const LONG: u32 = 1_000;
 
 const TARGETS: Targets = Targets { rate: 35_000.0, fan: 0.5 };
 
-/// All rows of this part. `long` has a cluster work for ten minutes, and kills leaders.
-pub(crate) fn rows(scratch: &Scratch, long: bool) -> Vec<Row> {
+/// What takes its time, each by itself or all of it behind the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Long {
+    /// Ten minutes of work.
+    Sustained,
+    /// A journal of five million events.
+    History,
+    /// Leaders that are killed.
+    Failover,
+}
+
+impl Long {
+    /// In this order: half a minute, three minutes, eleven minutes.
+    pub(crate) const ALL: [Self; 3] = [Self::History, Self::Failover, Self::Sustained];
+
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "sustained" => Some(Self::Sustained),
+            "history" => Some(Self::History),
+            "failover" => Some(Self::Failover),
+            _ => None,
+        }
+    }
+}
+
+/// The rows of what takes its time, on a server of its own.
+pub(crate) fn long_rows(scratch: &Scratch, which: &[Long]) -> Vec<Row> {
+    let Some(server) = Server::start(scratch) else {
+        return vec![not_here()];
+    };
+    let runtime = local::runtime();
+    let rows = |long: &Long| match long {
+        Long::History => history::rows(&server),
+        Long::Failover => failover::rows(scratch, &server, &runtime),
+        Long::Sustained => {
+            let site = Site::on_postgres(scratch, server.database("sustained"));
+            let crew = Crew::start(&site, &runtime);
+            let rows = sustained::rows(&crew, &server);
+            crew.end();
+            rows
+        }
+    };
+    which.iter().flat_map(rows).collect()
+}
+
+/// All rows of this part that take no longer than a minute or two.
+pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
     let Some(server) = Server::start(scratch) else {
         return vec![not_here()];
     };
@@ -37,16 +83,10 @@ pub(crate) fn rows(scratch: &Scratch, long: bool) -> Vec<Row> {
     });
     rows.push(crew.fan(TARGETS));
     rows.push(crew.memory());
-    if long {
-        rows.extend(sustained::rows(&crew, &server));
-    }
     crew.end();
     let (others, fastest) = queues::rows(&server);
     rows.push(beside(&rows[0], fastest));
     rows.extend(others);
-    if long {
-        rows.extend(failover::rows(scratch, &server, &runtime));
-    }
     rows
 }
 

@@ -2,8 +2,9 @@
 
 mod failover;
 mod figures;
+mod history;
 mod queues;
 mod server;
 mod sustained;
 
-pub(crate) use figures::rows;
+pub(crate) use figures::{Long, long_rows, rows};

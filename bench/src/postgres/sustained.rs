@@ -18,7 +18,7 @@ pub(super) fn rows(crew: &Crew<'_>, server: &Server) -> Vec<Row> {
     let rates: Vec<f64> = (0..MINUTES).map(|_| minute(crew)).collect();
     let after = Costs::of(crew);
     let (first, last) = (rates[0], rates[rates.len() - 1]);
-    let events = server.ask("windlass", "SELECT last_value FROM windlass_head");
+    let events = server.ask("sustained", "SELECT max(position) FROM windlass_journal");
     let each: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
     vec![
         row(

@@ -1,0 +1,110 @@
+//! What an append and a read cost in a journal that has grown, beside one that is empty.
+
+use std::time::Duration;
+
+use windlass::conformance::block_on;
+use windlass::journal::{
+    Append, BatchId, Journal as _, Position, PostgresJournal, PostgresOptions,
+};
+use windlass_core::id::Term;
+use windlass_core::time::Span;
+
+use super::server::Server;
+use crate::fleet::now;
+use crate::journal::{Tape, win};
+use crate::measure::percentile;
+use crate::table::{Row, Target};
+
+/// Events that were written before.
+const EVENTS: u64 = 5_000_000;
+
+/// Steps of the batches that they are written in, and of those that are measured.
+const LARGE: usize = 2_048;
+const SMALL: usize = 64;
+
+/// Both journals are measured in turns: a bad moment of the machine is one of both.
+const ROUNDS: usize = 10;
+const EACH: usize = 50;
+
+/// Nobody renews the term.
+const TERM: Span = Span::mins(60);
+
+pub(super) fn rows(server: &Server) -> Vec<Row> {
+    let [mut empty, mut full] = ["empty", "full"].map(|name| Grown::new(&server.database(name)));
+    let began = now();
+    let tape = Tape::of(u32::try_from(LARGE).expect("it is small"));
+    while full.head.0 < EVENTS {
+        full.append(&tape, LARGE);
+    }
+    let filled = began.elapsed();
+    server.ask("full", "CHECKPOINT");
+    for _ in 0..ROUNDS {
+        for journal in [&mut empty, &mut full] {
+            journal.measure(&tape);
+        }
+    }
+    let detail = format!("{EVENTS} events, written in {:.0} s", filled.as_secs_f64());
+    vec![
+        row("append", &empty.appends, &full.appends, &detail),
+        row("read", &empty.reads, &full.reads, &detail),
+    ]
+}
+
+/// A journal, and what calls of it took.
+struct Grown {
+    journal: PostgresJournal,
+    term: Term,
+    head: Position,
+    batches: u64,
+    appends: Vec<Duration>,
+    reads: Vec<Duration>,
+}
+
+impl Grown {
+    fn new(url: &str) -> Self {
+        let options = PostgresOptions { term: TERM, ..PostgresOptions::default() };
+        let opened = block_on(PostgresJournal::open(url, options));
+        let journal = opened.expect("a new database takes a journal");
+        let won = win(&journal);
+        let (appends, reads) = (Vec::new(), Vec::new());
+        Self { journal, term: won.term, head: won.head, batches: 0, appends, reads }
+    }
+
+    /// Appends a batch of so many steps, and returns how long that took.
+    fn append(&mut self, tape: &Tape, steps: usize) -> Duration {
+        self.batches += 1;
+        let events = tape.events(0..steps);
+        let append =
+            Append { term: self.term, after: self.head, batch: BatchId(self.batches), events };
+        let began = now();
+        let appended = block_on(self.journal.append(append));
+        let took = began.elapsed();
+        self.head = appended.expect("a batch is appended behind the one before");
+        took
+    }
+
+    /// Appends, and reads what was appended last.
+    fn measure(&mut self, tape: &Tape) {
+        for _ in 0..EACH {
+            let took = self.append(tape, SMALL);
+            self.appends.push(took);
+            let from = Position(self.head.0 - 2 * SMALL as u64);
+            let began = now();
+            let read = block_on(self.journal.tail(from, 2 * SMALL));
+            self.reads.push(began.elapsed());
+            assert_eq!(read.map(|batches| batches.len()).ok(), Some(1), "the last batch is read");
+        }
+    }
+}
+
+fn row(what: &str, empty: &[Duration], full: &[Duration], detail: &str) -> Row {
+    let [empty, full] = [empty, full].map(|took| percentile(took, 50).as_secs_f64() * 1e3);
+    Row {
+        name: format!("postgres: {what} behind a history / without"),
+        best: full / empty,
+        median: full / empty,
+        unit: "times",
+        detail: format!("p50 {full:.2} and {empty:.2} ms; {detail}"),
+        target: Target::AtMost(1.1),
+    }
+}
