@@ -14,6 +14,7 @@ pub mod expr;
 pub mod failure;
 pub mod id;
 pub mod instance;
+pub mod kept;
 pub mod leader;
 pub mod once;
 pub mod outcome;

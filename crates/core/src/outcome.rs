@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kept::Kept;
+
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OutcomeKind {
@@ -35,7 +37,7 @@ impl fmt::Display for OutcomeKind {
     }
 }
 
-/// The most bytes of output that travel and are kept with an outcome; larger outputs go by digest.
+/// The most bytes of output that travel with an outcome; larger ones are kept beside it.
 pub const INLINE_OUTPUT_MAX: usize = 64 * 1024;
 
 /// What a step hands to the steps that need it.
@@ -53,6 +55,8 @@ pub enum Output {
         /// How many there are.
         size: u64,
     },
+    /// The bytes are kept elsewhere: this says where.
+    Kept(Arc<Kept>),
 }
 
 impl Output {
@@ -62,6 +66,7 @@ impl Output {
             Self::None => 0,
             Self::Inline(text) => text.len(),
             Self::Digest { hash, .. } => hash.len(),
+            Self::Kept(kept) => kept.weight(),
         }
     }
 
@@ -70,10 +75,10 @@ impl Output {
         self.len() == 0
     }
 
-    /// Whether it is small enough to be kept, or goes by digest.
+    /// Whether it is small enough to travel, or is kept elsewhere.
     pub fn fits(&self) -> bool {
         match self {
-            Self::None | Self::Digest { .. } => true,
+            Self::None | Self::Digest { .. } | Self::Kept(_) => true,
             Self::Inline(text) => text.len() <= INLINE_OUTPUT_MAX,
         }
     }

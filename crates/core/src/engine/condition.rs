@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::event::Settled;
 use super::run::Run;
-use crate::expr::{Expression, Scope};
+use crate::expr::{Expression, PathUse, Scope};
 use crate::id::StepIx;
+use crate::kept::Kept;
 use crate::outcome::{Output, StepStatus};
 use crate::plan::When;
 
@@ -31,8 +32,12 @@ impl Run {
         }
         let text = when.asked()?;
         let scope = Scope::default().with("steps", self.values_for(step)["steps"].take());
-        let decided = Expression::parse(text)
-            .and_then(|expression| Ok((expression.holds(&scope)?, told(&expression, &scope))));
+        let decided = Expression::parse(text).map_err(|error| error.to_string());
+        let decided = decided.and_then(|expression| {
+            self.can_read(&expression.paths())?;
+            let holds = expression.holds(&scope).map_err(|error| error.to_string())?;
+            Ok((holds, told(&expression, &scope)))
+        });
         match decided {
             Ok((true, _)) => None,
             Ok((false, values)) => {
@@ -42,6 +47,34 @@ impl Run {
                 Some(Settled::FailedCondition { why: format!("`{text}`: {error}").into() })
             }
         }
+    }
+
+    /// Whether all of these can be read here, or why not: one leads into a result that is kept elsewhere.
+    pub(super) fn can_read(&self, paths: &[PathUse]) -> Result<(), String> {
+        for used in paths {
+            let [steps, name, outputs, ..] = used.path.as_slice() else { continue };
+            if steps != "steps" || outputs != "outputs" {
+                continue;
+            }
+            let kept = self.plan.find(name).and_then(|node| self.kept_of(node));
+            if let Some(kept) = kept {
+                return Err(format!(
+                    "the result of `{name}` is {kept}, where no condition and no key can read it: \
+                     have a step of its own hand on what is to be read"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What of a node's results is kept elsewhere: its own, or that of a cell.
+    fn kept_of(&self, node: StepIx) -> Option<&Kept> {
+        let cells = self.plan.needs(node).iter().filter(|_| self.plan.is_join(node));
+        let nodes = std::iter::once(node).chain(cells.map(|edge| edge.step()));
+        nodes.filter_map(|node| self.outputs.get(&node)).find_map(|output| match output {
+            Output::Kept(kept) => Some(&**kept),
+            Output::None | Output::Inline(_) | Output::Digest { .. } => None,
+        })
     }
 
     /// What the nodes that a step reads have come to: `{"steps": {"build": {"status": …, "outputs": …}}}`. A matrix gives a
@@ -72,25 +105,30 @@ impl Run {
     fn values_of(&self, node: StepIx) -> Value {
         let status = self.step(node).status.word();
         if !self.plan.is_join(node) {
-            return json!({ "status": status, "outputs": self.outputs_of(node) });
+            return self.with_outputs(json!({ "status": status }), node);
         }
         let cells = self.plan.needs(node).iter().map(|edge| edge.step());
         let cells: Vec<Value> = cells
             .map(|cell| {
                 let status = self.step(cell).status.word();
                 let name = self.plan.name(cell);
-                json!({ "cell": name, "status": status, "outputs": self.outputs_of(cell) })
+                self.with_outputs(json!({ "cell": name, "status": status }), cell)
             })
             .collect();
         json!({ "status": status, "outputs": cells })
     }
 
-    /// Outputs are a JSON object; of a step that has none, or too many to travel, they are null.
-    fn outputs_of(&self, step: StepIx) -> Value {
-        match self.outputs.get(&step) {
+    /// Outputs are a JSON object; of a step that has none they are null. Of one whose result is kept elsewhere they are
+    /// null too, and `kept` says where: whoever executes the step fetches it.
+    fn with_outputs(&self, mut entry: Value, step: StepIx) -> Value {
+        entry["outputs"] = match self.outputs.get(&step) {
             Some(Output::Inline(text)) => serde_json::from_str(text).unwrap_or(Value::Null),
-            Some(Output::None | Output::Digest { .. }) | None => Value::Null,
+            Some(Output::None | Output::Digest { .. } | Output::Kept(_)) | None => Value::Null,
+        };
+        if let Some(Output::Kept(kept)) = self.outputs.get(&step) {
+            entry["kept"] = serde_json::to_value(&**kept).expect("numbers and texts are JSON");
         }
+        entry
     }
 }
 

@@ -299,6 +299,7 @@ fn outcome_of(outcome: &Outcome) -> Map<String, Value> {
         Output::Digest { hash, size } => {
             json!({ "bytes": size, "blake3": blake3::Hash::from_bytes(*hash).to_hex().as_str() })
         }
+        Output::Kept(kept) => kept.to_json(),
     };
     data.insert("output".to_owned(), output);
     data

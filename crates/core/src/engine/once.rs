@@ -46,7 +46,11 @@ impl Run {
     fn key(&self, step: StepIx) -> Option<Result<String, Box<str>>> {
         let written = &self.spec(step).when.once()?.key;
         let scope = Scope::default().with("steps", self.values_for(step)["steps"].take());
-        let rendered = Template::parse(written).and_then(|template| template.render(&scope));
+        let rendered = Template::parse(written).map_err(|error| error.to_string());
+        let rendered = rendered.and_then(|template| {
+            self.can_read(&template.paths())?;
+            template.render(&scope).map_err(|error| error.to_string())
+        });
         Some(match rendered {
             Ok(key) if is_plain(&key) => Ok(key),
             Ok(key) => Err(format!(

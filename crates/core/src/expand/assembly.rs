@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::render::Known;
 use super::work::{Action, Work};
 use crate::expr::{Piece, Template};
+use crate::plan::Pin;
 use crate::spec::{self, CallTarget, Pipeline, Settings, Spanned, Step, Text, Variable};
 
 /// The work of a step, with everything in place that reads only params.
@@ -26,6 +27,7 @@ pub(super) fn work(known: &mut Known<'_>, pipeline: &Pipeline, step: &Step) -> W
         secrets: names(own.secrets.as_ref().or(defaults.secrets.as_ref())),
         axes: Vec::new(),
         params: BTreeMap::new(),
+        pinned: step.pin == Pin::Leader && matches!(step.action, spec::Action::Call(_)),
         about: step.about.clone(),
     }
 }

@@ -34,6 +34,9 @@ pub struct Work {
     /// Params that its templates still read, beside values that are not known yet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
+    /// Whether a function that is called is pinned to the leader, where its result may stay in memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
     /// What it does, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,

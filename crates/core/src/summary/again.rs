@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::summary_type::Summary;
 use crate::engine::{Reused, RunOptions};
 use crate::id::StepIx;
-use crate::outcome::{RunStatus, StepStatus};
+use crate::outcome::{Output, RunStatus, StepStatus};
 use crate::plan::{Condition, Plan};
 
 /// How much of a run is done again.
@@ -39,8 +39,8 @@ impl Summary {
         }
         let again = match part {
             Part::Everything => self.plan.nodes().collect(),
-            Part::Failed => self.done_again(&[]),
-            Part::From(steps) => self.done_again(steps),
+            Part::Failed => self.done_again(&self.forgotten()),
+            Part::From(steps) => self.done_again(&[steps, &self.forgotten()].concat()),
         };
         let root = Some(self.options().root.unwrap_or(self.run));
         let options = RunOptions { root, ..self.options() };
@@ -58,6 +58,14 @@ impl Summary {
                 output: step.output().cloned().unwrap_or_default(),
             })
             .collect()
+    }
+
+    /// Steps whose results were kept in the memory of a worker: nobody can say that they still are.
+    fn forgotten(&self) -> Vec<StepIx> {
+        let in_memory =
+            |output: &Output| matches!(output, Output::Kept(kept) if kept.is_in_memory());
+        let steps = self.steps().filter(|step| step.output().is_some_and(in_memory));
+        steps.map(|step| step.ix()).collect()
     }
 
     /// What is done again though it succeeded: the steps that were named, what is about the run as a whole, and

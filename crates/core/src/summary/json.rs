@@ -128,6 +128,7 @@ fn output_json(output: &Output) -> Value {
             let hash = blake3::Hash::from_bytes(*hash).to_hex();
             json!({ "blake3": hash.as_str(), "bytes": size })
         }
+        Output::Kept(kept) => kept.to_json(),
     }
 }
 

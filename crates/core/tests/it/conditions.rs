@@ -1,6 +1,7 @@
 //! Conditions on values: decided once, when the needs have ended.
 
-use windlass_core::id::StepIx;
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::kept::{Kept, KeptAt};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
 use windlass_core::plan::{Condition, StepSpec, When};
 
@@ -125,4 +126,34 @@ fn a_step_that_reads_more_than_a_worker_can_be_handed_fails_and_says_so() {
     assert_eq!(crew.status("all"), StepStatus::Failed, "no worker was lost to it");
     assert_eq!(crew.status("behind"), StepStatus::Blocked);
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}
+
+/// The result of `build`, which is kept elsewhere.
+fn kept(place: KeptAt) -> Outcome {
+    let kept = Kept { run: RunId(1), step: BUILD, attempt: 1, delivery: 1, place };
+    Outcome { output: Output::Kept(kept.into()), ..Outcome::exit(0) }
+}
+
+#[test]
+fn what_is_kept_elsewhere_is_named_to_who_reads_it() {
+    let mut crew = crew(StepSpec { reads: vec![BUILD], ..StepSpec::default() });
+    crew.finish("alpha", "build", kept(KeptAt::Worker { name: "alpha".into() }));
+    let read = r#"{"steps":{"build":{"kept":{"attempt":1,"delivery":1,"place":{"Worker":{"name":"alpha"}},"run":1,"step":0},"outputs":null,"status":"succeeded"}}}"#;
+    assert_eq!(crew.mate("alpha").values.as_deref(), Some(read));
+    crew.succeed(["deploy", "tell"]);
+}
+
+#[test]
+fn no_condition_and_no_key_reads_what_is_kept_elsewhere() {
+    let place = || KeptAt::Leader { hash: [7; 32], size: 1 << 20 };
+    let mut asking = crew(asks("steps.build.outputs.channel == \"stable\""));
+    asking.finish("alpha", "build", kept(place()));
+    assert_eq!(asking.status("deploy"), StepStatus::Failed, "null would not be what it asked for");
+    let key = StepSpec::once("${{ steps.build.outputs.channel }}");
+    let mut keyed = crew(StepSpec { reads: vec![BUILD], ..key });
+    keyed.finish("alpha", "build", kept(place()));
+    assert_eq!(keyed.status("deploy"), StepStatus::Failed);
+    let mut told = crew(asks("steps.build.status == \"succeeded\""));
+    told.finish("alpha", "build", kept(place()));
+    assert_eq!(told.status("deploy"), StepStatus::Running, "how it ended can be read");
 }

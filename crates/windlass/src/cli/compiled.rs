@@ -11,6 +11,7 @@ use super::error::CliError;
 use crate::logs::LogStore;
 use crate::worker::Executor;
 use crate::worker::executors::{CallExecutor, Callees, Guards, Place};
+use crate::worker::values::Depot;
 
 /// What is compiled into this program.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,8 @@ pub(crate) struct Workplace {
     pub(crate) guards: Guards,
     /// Where what they say goes.
     pub(crate) logs: Arc<dyn LogStore>,
+    /// Where large results go, and come from.
+    pub(crate) depot: Arc<Depot>,
 }
 
 impl Compiled {
@@ -60,8 +63,8 @@ impl Compiled {
             return Ok(behind);
         }
         let callees = self.callees.clone().polled_in(steps()?);
-        let Workplace { place, guards, logs } = at;
-        let executor = CallExecutor::new(callees, place, guards, logs);
+        let Workplace { place, guards, logs, depot } = at;
+        let executor = CallExecutor::new(callees, place, guards, logs).with_depot(depot);
         Ok(Arc::new(executor.before(behind)))
     }
 }

@@ -7,6 +7,7 @@ use windlass_core::engine::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
+use windlass_core::kept::{Kept, KeptAt};
 use windlass_core::once::Origin;
 use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
 use windlass_core::plan::{
@@ -235,9 +236,19 @@ fn endings() -> Vec<Event> {
     let given_up = |kind, next| ended(Outcome::plain(kind), next, EndedAs::GivenUp);
     let done = Next::Done;
     let digest = Output::Digest { hash: [7; 32], size: 1 << 40 };
+    let kept = |place| {
+        let (attempt, delivery) = (u16::MAX, 1);
+        Output::Kept(Arc::new(Kept { run, step, attempt, delivery, place }))
+    };
+    let with_leader = KeptAt::Leader { hash: [9; 32], size: 1 << 24 };
     vec![
         reported(with_output(Output::Inline("ü".repeat(1000).into())), done(StepStatus::Succeeded)),
         reported(with_output(digest), done(StepStatus::Succeeded)),
+        reported(with_output(kept(with_leader)), done(StepStatus::Succeeded)),
+        reported(
+            with_output(kept(KeptAt::Worker { name: "leader".into() })),
+            done(StepStatus::Succeeded),
+        ),
         reported(Outcome::exit(-1), done(StepStatus::Failed)),
         reported(Outcome::plain(OutcomeKind::TimedOut), done(StepStatus::TimedOut)),
         reported(Outcome::plain(OutcomeKind::Cancelled), done(StepStatus::Cancelled)),

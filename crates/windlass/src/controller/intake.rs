@@ -1,4 +1,4 @@
-//! What workers print is taken in, from those whose output it is.
+//! What workers print and hand on is taken in, from those whose it is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use windlass_core::id::WorkerId;
 use super::handle::Handle;
 use super::histories::Histories;
 use crate::link::output::LogChunk;
-use crate::logs::{LogId, LogStore, NOTES_MAX};
+use crate::logs::{LogId, LogPart, LogStore, NOTES_MAX, VALUE_MAX};
 use crate::store::StoreError;
 
 /// Takes in what workers print, whatever link brings it.
@@ -45,7 +45,12 @@ impl Intake {
             return Ok(None);
         }
         let end = piece.at.saturating_add(piece.bytes.len() as u64);
-        if piece.log.is_notes() && end > NOTES_MAX as u64 {
+        let most = match piece.log {
+            log if log.is_notes() => NOTES_MAX as u64,
+            log if log.is_value() => VALUE_MAX,
+            _ => u64::MAX,
+        };
+        if end > most {
             return Ok(None);
         }
         match self.logs.append(piece.log, piece.at, piece.bytes).await {
@@ -53,6 +58,16 @@ impl Intake {
             Err(StoreError::Gap { head, .. }) => Ok(Some(head.0)),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Intake {
+    /// Bytes of a large result, for the worker that reads it. Nothing else is handed out here.
+    pub async fn value(&self, value: LogId, from: u64, most: u64) -> Result<LogPart, StoreError> {
+        if !value.is_value() {
+            return Ok(LogPart::default());
+        }
+        self.logs.read(value, from..from.saturating_add(most)).await
     }
 }
 

@@ -16,6 +16,7 @@ use crate::controller::{Handle, Intake};
 use crate::link::http::{Client, HttpLink};
 use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError, WorkerSecret};
+use crate::logs::{LogId, LogPart};
 
 /// Bytes of output that are taken at once: they are in memory already.
 const CREDIT: usize = 512 << 10;
@@ -110,6 +111,21 @@ impl Ships for NodeLink {
                     }),
                 },
                 Way::There(link) => link.ship(pieces).await,
+            }
+        })
+    }
+
+    fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart> {
+        Box::pin(async move {
+            match self.way()? {
+                Way::Here => {
+                    let part = self.intake.value(value, from, CREDIT as u64).await;
+                    part.map_err(|error| LinkError::Unreachable {
+                        place: "this node".to_owned(),
+                        reason: error.to_string(),
+                    })
+                }
+                Way::There(link) => link.fetch(value, from).await,
             }
         })
     }

@@ -74,7 +74,7 @@ impl LogStore for Tee {
             // What comes before its time comes once more.
             let again = stalled.is_some() || matches!(written, Err(StoreError::Gap { .. }));
             self.set_stalled(stalled);
-            if !again && !log.is_notes() {
+            if !again && log.is_printed() {
                 let bytes = self.new_bytes(log, at, bytes);
                 if !bytes.is_empty() {
                     // A screen that is gone shows nothing.

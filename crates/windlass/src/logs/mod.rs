@@ -12,6 +12,7 @@ mod postgres;
 mod retention;
 mod seam;
 mod search;
+mod stream;
 
 pub use announced::Announced;
 #[cfg(feature = "sqlite")]
@@ -23,3 +24,4 @@ pub use postgres::PostgresLogs;
 pub use retention::{Retention, expired};
 pub use seam::{LogId, LogPart, LogStore, READ_MAX};
 pub use search::{Cut, HITS_MAX, Hit, Hits, SOUGHT_MAX, Sought, search};
+pub use stream::VALUE_MAX;

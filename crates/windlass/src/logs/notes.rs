@@ -13,32 +13,10 @@ pub const NOTES_MAX: usize = 64 << 10;
 /// Bytes of all steps of a run that are read: GitHub takes a megabyte with everything else on the page.
 const ALL_MAX: u64 = 512 << 10;
 
-/// Marks the notes of a hand-out in its number. No attempt is handed out so often.
-const MARK: u16 = 1 << 15;
-
-impl LogId {
-    /// The notes of the hand-out that this is the output of.
-    #[must_use]
-    pub const fn notes(self) -> Self {
-        Self { delivery: self.delivery | MARK, ..self }
-    }
-
-    /// The output of the hand-out that these are the notes of.
-    #[must_use]
-    pub const fn output(self) -> Self {
-        Self { delivery: self.delivery & !MARK, ..self }
-    }
-
-    /// Whether it is for people, and nothing that was printed.
-    pub const fn is_notes(self) -> bool {
-        self.delivery & MARK != 0
-    }
-}
-
 /// What the steps of a run printed, in order, with the sizes.
 pub async fn printed(store: &dyn LogStore, run: RunId) -> Result<Vec<(LogId, u64)>, StoreError> {
     let logs = store.list(run).await?;
-    Ok(logs.into_iter().filter(|(log, _)| !log.is_notes()).collect())
+    Ok(logs.into_iter().filter(|(log, _)| log.is_printed()).collect())
 }
 
 /// What each step of a run wrote when it last wrote something, by its output; as much as fits on a page.

@@ -25,7 +25,7 @@ pub struct LogId {
 }
 
 /// Bytes of a log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogPart {
     /// Where in the log they begin; its end at most.
     pub from: u64,
@@ -43,7 +43,7 @@ pub trait LogStore: Send + Sync + fmt::Debug {
     /// Adds bytes at `at`, which is how long the log was: what is there already is not written twice, so that a sender
     /// that heard no answer sends the same again. Bytes behind a hole are refused with
     /// [`StoreError::Gap`], whose `head` is how long the log is. Returns how long the log is now. Not synced: what a crash
-    /// of the machine takes is the end of a log.
+    /// of the machine takes is the end of a log. A [value](LogId::value) is, since an outcome that is on record names it.
     fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64>;
 
     /// Says that nothing more comes for a log. Returns when what was written is where its readers look, or when waiting

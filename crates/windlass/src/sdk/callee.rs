@@ -3,12 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_core::failure::{Failure, FailureKind};
-
 use super::context::Context;
 use super::error::Error;
+use super::handed::hand_on;
 use super::step::Step;
-use super::value::encode;
 use crate::worker::executors::{Call, Callee, Calling, Retry};
 
 /// A step that can be called by name.
@@ -28,8 +26,10 @@ impl<S: Step> Callee for TypedCallee<S> {
         Box::pin(async move {
             let context = Context::new(Arc::clone(&call));
             match step.run(&context).await {
-                Ok(result) => encode(&result, |text| call.cover(text))
-                    .map_err(|why| (Failure::new(FailureKind::Refused, why), Retry::AsRuled)),
+                Ok(result) => {
+                    let handed = hand_on(&call, result).await;
+                    handed.map_err(|failure| (failure, Retry::AsRuled))
+                }
                 Err(error) => {
                     let again = retries.is_some_and(|retries| retries(&error));
                     let retry = if again { Retry::Yes } else { Retry::AsRuled };

@@ -14,10 +14,11 @@ use windlass_core::outcome::StepStatus;
 
 use super::command::Command;
 use super::error::{Error, Result};
-use super::parameters::{Cell, Ended};
+use super::parameters::{Cell, Ended, Out};
 use super::step::Step;
 use super::value::{decode, from_text};
 use crate::worker::executors::Call;
+use crate::worker::values::Remembered;
 
 /// One attempt, as its function sees it. Cheap to clone, and may be handed to whatever the function starts.
 #[derive(Clone)]
@@ -123,11 +124,11 @@ impl Context {
     }
 
     /// The result of a step that is needed, as [`Out`](super::Out) gives it.
-    pub fn result<S: Step>(&self) -> Result<S::Output> {
+    pub fn result<S: Step>(&self) -> Result<Out<S>> {
         let name = S::NAME;
         if let Some(given) = self.call.value(name) {
             let given = given.map_err(Error::msg)?;
-            return decode(&given).map_err(|error| unfit(name, &error));
+            return decode(&given).map(Out::new).map_err(|error| unfit(name, &error));
         }
         let need = self.call.need(name);
         let status = status_of(need).ok_or_else(|| {
@@ -141,7 +142,10 @@ impl Context {
                 "a step that can do without takes `Option<Out<..>>` of `{name}`"
             )));
         }
-        decode(&need["outputs"]).map_err(|error| unfit(name, &error))
+        if let Some(kept) = self.call.kept_here(need).transpose() {
+            return kept_here::<S>(kept);
+        }
+        decode(&need["outputs"]).map(Out::new).map_err(|error| unfit(name, &error))
     }
 
     /// How a step that is needed ended, as [`Ended`] gives it.
@@ -202,6 +206,13 @@ impl Context {
         let read = from_text(&value);
         read.map(Some).map_err(|error| Error::msg(format!("the value `{name}`: {error}")))
     }
+}
+
+/// A result from the memory of this worker.
+fn kept_here<S: Step>(kept: std::result::Result<Remembered, String>) -> Result<Out<S>> {
+    let told = |why| Error::msg(format!("the result of `{}` cannot be had: {why}", S::NAME));
+    let kept = kept.map_err(told)?.downcast::<S::Output>();
+    kept.map(Out::shared).map_err(|_| told("it is of another type than is taken here".to_owned()))
 }
 
 /// A cell as a struct with a field for each axis.

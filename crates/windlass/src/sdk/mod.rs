@@ -38,6 +38,7 @@ mod error;
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/rust.md")]
 mod guide {}
+mod handed;
 mod options;
 mod param;
 mod parameter;
@@ -54,6 +55,7 @@ mod written;
 pub use command::Command;
 pub use context::{Context, LogWriter};
 pub use error::{Error, Result};
+pub(crate) use handed::hand_on;
 pub use options::{Options, Retries};
 pub use param::Param;
 pub use parameter::Parameter;
@@ -65,4 +67,3 @@ pub use run::{RunError, Runner};
 pub use shape::Shape;
 pub use step::{IntoStep, IsFunction, IsStep, Matrix, Returns, Single, Step};
 pub use takes::Takes;
-pub(crate) use value::encode;

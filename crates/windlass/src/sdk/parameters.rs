@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use windlass_core::outcome::StepStatus;
@@ -13,17 +14,24 @@ use super::step::{Matrix, Single, Step};
 use super::takes::Takes;
 
 /// The result of a step that is needed, wherever it ran. It is used like the result itself.
-pub struct Out<S: Step>(S::Output);
+pub struct Out<S: Step>(Arc<S::Output>);
 
 impl<S: Step> Out<S> {
     /// A result of one's own, for tests of a function.
-    pub const fn new(output: S::Output) -> Self {
+    pub fn new(output: S::Output) -> Self {
+        Self(Arc::new(output))
+    }
+
+    pub(super) const fn shared(output: Arc<S::Output>) -> Self {
         Self(output)
     }
 
-    /// The result itself.
-    pub fn into_inner(self) -> S::Output {
-        self.0
+    /// The result itself; a copy where others may take the same one from the memory of this worker.
+    pub fn into_inner(self) -> S::Output
+    where
+        S::Output: Clone,
+    {
+        Arc::unwrap_or_clone(self.0)
     }
 }
 
@@ -32,6 +40,12 @@ impl<S: Step> Deref for Out<S> {
 
     fn deref(&self) -> &S::Output {
         &self.0
+    }
+}
+
+impl<S: Step<Output: fmt::Display>> fmt::Display for Out<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -47,7 +61,7 @@ impl<S: Single> Parameter for Out<S> {
     }
 
     fn given(_: &'static str, context: &Context) -> Result<Self> {
-        context.result::<S>().map(Self)
+        context.result::<S>()
     }
 }
 
@@ -58,7 +72,7 @@ impl<S: Single> Parameter for Option<Out<S>> {
     }
 
     fn given(_: &'static str, context: &Context) -> Result<Self> {
-        Ok(context.ended::<S>()?.output.map(Out))
+        Ok(context.ended::<S>()?.output)
     }
 }
 
@@ -68,11 +82,12 @@ pub struct Ended<S: Step> {
     /// How.
     pub status: StepStatus,
     /// Its result, if it succeeded.
-    pub output: Option<S::Output>,
+    pub output: Option<Out<S>>,
 }
 
 impl<S: Step> Ended<S> {
-    pub(super) const fn new(status: StepStatus, output: Option<S::Output>) -> Self {
+    /// An end of one's own, for tests of a function.
+    pub const fn new(status: StepStatus, output: Option<Out<S>>) -> Self {
         Self { status, output }
     }
 }

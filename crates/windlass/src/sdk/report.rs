@@ -1,24 +1,33 @@
 //! What became of a run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::failure::Failure;
 use windlass_core::id::StepIx;
+use windlass_core::kept::{Kept, KeptAt};
 use windlass_core::outcome::{Output, RunStatus, StepStatus};
 use windlass_core::summary::Summary;
 
 use super::parameters::Cell;
 use super::step::{IntoStep, Matrix, Single};
 use super::value::decode;
+use crate::link::output::StoredOutput;
 use crate::logs::{LogId, LogStore, READ_MAX};
+use crate::worker::values::Depot;
 
 /// What became of a run, with typed results.
 #[derive(Clone, Debug)]
 pub struct Report {
     summary: Summary,
     logs: Arc<dyn LogStore>,
+    /// Large results, or why they cannot be read.
+    kept: BTreeMap<StepIx, Result<Arc<str>, String>>,
 }
+
+/// Bytes of large results that a report holds. Of others it says so.
+const KEPT_MAX: u64 = 256 << 20;
 
 /// Why a step has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +44,15 @@ pub struct StepError {
 }
 
 impl Report {
-    pub(crate) const fn new(summary: Summary, logs: Arc<dyn LogStore>) -> Self {
-        Self { summary, logs }
+    pub(crate) async fn new(summary: Summary, logs: Arc<dyn LogStore>) -> Self {
+        let depot = Depot::new(Arc::new(StoredOutput(Arc::clone(&logs))));
+        let (mut kept, mut room) = (BTreeMap::new(), KEPT_MAX);
+        for step in summary.steps() {
+            if let Some(Output::Kept(it)) = step.output() {
+                kept.insert(step.ix(), read(&depot, it, &mut room).await);
+            }
+        }
+        Self { summary, logs, kept }
     }
 
     /// How the run ended.
@@ -111,10 +127,22 @@ impl Report {
         }
         let outputs = match step.output() {
             Some(Output::Inline(text)) => serde_json::from_str(text).unwrap_or_default(),
+            Some(Output::Kept(_)) => match &self.kept[&step.ix()] {
+                Ok(text) => serde_json::from_str(text).unwrap_or_default(),
+                Err(why) => return Err(StepError { reason: Some(why.clone()), ..error }),
+            },
             Some(Output::None | Output::Digest { .. }) | None => serde_json::Value::Null,
         };
         decode(&outputs).map_err(|why| StepError { reason: Some(why), ..error })
     }
+}
+
+async fn read(depot: &Depot, kept: &Kept, room: &mut u64) -> Result<Arc<str>, String> {
+    if let KeptAt::Leader { size, .. } = &kept.place {
+        let left = room.checked_sub(*size);
+        *room = left.ok_or("a report has no room for all of its large results")?;
+    }
+    depot.fetch(kept).await
 }
 
 impl fmt::Display for StepError {

@@ -152,7 +152,7 @@ impl<'a> Runner<'a> {
         let ended = station.shut_down().await;
         let summary = ran?;
         ended?;
-        Ok(Report::new(summary, stores.logs))
+        Ok(Report::new(summary, stores.logs).await)
     }
 
     fn crew(&self, stores: &Stores) -> Crew {

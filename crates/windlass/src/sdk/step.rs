@@ -45,8 +45,8 @@ pub trait Step: Send + Sync + 'static {
     /// Its name in the pipeline: letters, digits, `_` and `-`.
     const NAME: &'static str;
 
-    /// What it hands to the steps that need it. It travels as JSON between machines.
-    type Output: Serialize + DeserializeOwned + Send + 'static;
+    /// What it hands to the steps that need it. It travels as JSON between machines, unless it is pinned and too large.
+    type Output: Serialize + DeserializeOwned + Send + Sync + 'static;
 
     /// All that a pipeline file could say of it.
     fn options(&self) -> Options {

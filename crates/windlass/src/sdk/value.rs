@@ -1,5 +1,6 @@
 //! How typed values travel: as the JSON object that a step's outputs are.
 
+use std::io;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -7,37 +8,86 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Output};
 
+use crate::logs::VALUE_MAX;
+
 /// The name that stands for a result without fields of its own: `steps.count.outputs.value`.
 const WHOLE: &str = "value";
 
+/// A result as outputs.
+#[derive(Debug, PartialEq)]
+pub(super) enum Encoded {
+    /// It travels with the outcome.
+    Small(Output),
+    /// It is kept beside it.
+    Large(String),
+}
+
+/// Why a result cannot be handed on as it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It cannot leave its machine: this is why.
+    Travels(String),
+    /// It holds a secret.
+    Secret,
+}
+
 /// A result as outputs: the fields of a struct are outputs of the step, anything else is one called `value`.
-pub(crate) fn encode<T: Serialize>(
+pub(super) fn encode<T: Serialize>(
     result: &T,
     cover: impl Fn(&str) -> String,
-) -> Result<Output, String> {
-    let value = serde_json::to_value(result)
-        .map_err(|error| format!("its result cannot be written as JSON: {error}; {PIN}"))?;
+) -> Result<Encoded, Unfit> {
+    measure(result)?;
+    let unwritable = |error| Unfit::Travels(format!("cannot be written as JSON: {error}"));
+    let value = serde_json::to_value(result).map_err(unwritable)?;
     let outputs = match value {
-        Value::Null => return Ok(Output::None),
+        Value::Null => return Ok(Encoded::Small(Output::None)),
         // An object of this one name could not be told from what stands for a whole value.
         Value::Object(fields) if !is_whole(&fields) => Value::Object(fields),
         whole => Value::Object(Map::from_iter([(WHOLE.to_owned(), whole)])),
     };
     let text = outputs.to_string();
-    if text.len() > INLINE_OUTPUT_MAX {
-        return Err(format!(
-            "its result takes {} bytes as JSON, and at most {INLINE_OUTPUT_MAX} travel: hand large data on in a file; {PIN}",
-            text.len()
-        ));
-    }
     if cover(&text) != text {
-        return Err("its result holds a secret: hand it on in no result".to_owned());
+        return Err(Unfit::Secret);
     }
-    Ok(Output::Inline(Arc::from(text)))
+    if text.len() > INLINE_OUTPUT_MAX {
+        return Ok(Encoded::Large(text));
+    }
+    Ok(Encoded::Small(Output::Inline(Arc::from(text))))
 }
 
-/// What to do about a result that cannot travel.
-const PIN: &str = "or do both in one step, with `pin` where that has to be on the leader";
+/// Looks whether a result is too large, without holding all of it twice.
+fn measure<T: Serialize>(result: &T) -> Result<(), Unfit> {
+    let mut scale = Scale { bytes: 0 };
+    match serde_json::to_writer(&mut scale, result) {
+        Ok(()) => Ok(()),
+        Err(_) if scale.bytes > BYTES_MAX => {
+            Err(Unfit::Travels(format!("takes more than {BYTES_MAX} bytes as JSON")))
+        }
+        Err(error) => Err(Unfit::Travels(format!("cannot be written as JSON: {error}"))),
+    }
+}
+
+/// The most bytes of a result: what is kept, less what stands around a whole value.
+const BYTES_MAX: u64 = VALUE_MAX - 16;
+
+/// Counts what is written to it, as far as that matters.
+struct Scale {
+    bytes: u64,
+}
+
+impl io::Write for Scale {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        if self.bytes > BYTES_MAX {
+            return Err(io::Error::other("too large"));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// A result from outputs.
 pub(super) fn decode<T: DeserializeOwned>(outputs: &Value) -> Result<T, String> {
@@ -95,8 +145,9 @@ mod tests {
 
     fn travels<T: Serialize + DeserializeOwned + PartialEq + Debug>(result: T) {
         let outputs = match encode(&result, str::to_owned).unwrap() {
-            Output::Inline(text) => serde_json::from_str(&text).unwrap(),
-            _ => Value::Null,
+            Encoded::Small(Output::Inline(text)) => serde_json::from_str(&text).unwrap(),
+            Encoded::Large(text) => serde_json::from_str(&text).unwrap(),
+            Encoded::Small(_) => Value::Null,
         };
         assert!(outputs.is_object() || outputs.is_null(), "{outputs}");
         assert_eq!(decode::<T>(&outputs), Ok(result));
@@ -126,13 +177,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_secret_does_not_travel() {
-        let error = encode(&"x".repeat(INLINE_OUTPUT_MAX), str::to_owned).unwrap_err();
-        assert!(error.contains("65548 bytes") && error.contains("`pin`"), "{error}");
+    fn numbers_with_a_fraction_come_out_to_the_last_bit() {
+        let mut bits = 0x3ff0_1234_5678_9abc_u64;
+        for _ in 0..1_000 {
+            // Any that differ in all their digits.
+            bits = bits.rotate_left(1) ^ 0x0003_0f0f_0f0f_0f0f;
+            let number = f64::from_bits(bits & !(1 << 62) | 1 << 61);
+            travels(number);
+        }
+    }
+
+    #[test]
+    fn what_is_large_is_told_from_what_is_too_large_or_secret() {
+        let large = encode(&"x".repeat(INLINE_OUTPUT_MAX), str::to_owned).unwrap();
+        assert!(matches!(large, Encoded::Large(text) if text.len() == INLINE_OUTPUT_MAX + 12));
+        let most = usize::try_from(BYTES_MAX).unwrap();
+        let huge = encode(&"x".repeat(most), str::to_owned);
+        assert_eq!(huge, Err(Unfit::Travels("takes more than 16777200 bytes as JSON".to_owned())));
+        assert!(encode(&"x".repeat(most - 2), str::to_owned).is_ok());
         let cover = |text: &str| text.replace("hunter2", "***");
-        let error = encode(&"hunter2", cover).unwrap_err();
-        assert_eq!(error, "its result holds a secret: hand it on in no result");
+        assert_eq!(encode(&"hunter2", cover), Err(Unfit::Secret));
         let error = encode(&BTreeMap::from([((1, 2), 3)]), str::to_owned).unwrap_err();
-        assert!(error.contains("cannot be written as JSON") && error.contains("`pin`"), "{error}");
+        let Unfit::Travels(why) = error else { panic!("{error:?}") };
+        assert!(why.contains("cannot be written as JSON"), "{why}");
     }
 }

@@ -40,7 +40,7 @@ impl Played {
             let own = all.filter(|it| it.event.run().is_none_or(|of| of == run));
             events.extend(own.map(|it| (it.at, it.event)));
         }
-        let report = Report::new(summary, std::sync::Arc::clone(&stores.logs));
+        let report = Report::new(summary, std::sync::Arc::clone(&stores.logs)).await;
         Ok(Self { report, events, took })
     }
 

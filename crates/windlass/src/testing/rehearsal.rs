@@ -6,12 +6,11 @@ use std::future::Future;
 use std::sync::Arc;
 
 use windlass_core::engine::{RunOptions, Submit, Unplaceable};
-use windlass_core::failure::{Failure, FailureKind};
 
 use super::played::Played;
 use super::stage::{Hand, Stage};
 use crate::chance::new_run;
-use crate::sdk::{Context, IntoStep, Pipeline, Result, RunError, Single, Step, encode};
+use crate::sdk::{Context, IntoStep, Pipeline, Result, RunError, Single, Step, hand_on};
 use crate::worker::executors::{Call, Callee, Calling, Retry};
 
 /// A run of a pipeline that is put on for a test.
@@ -119,7 +118,7 @@ impl<F, T, Doing> Callee for Replaced<F>
 where
     F: Fn(Context) -> Doing + Send + Sync,
     Doing: Future<Output = Result<T>> + Send + 'static,
-    T: serde::Serialize,
+    T: serde::Serialize + Send + Sync + 'static,
 {
     fn signature(&self) -> &str {
         &self.signature
@@ -128,11 +127,11 @@ where
     fn call(&self, call: Arc<Call>) -> Calling {
         let doing = (self.function)(Context::new(Arc::clone(&call)));
         Box::pin(async move {
-            let refused = |why| (Failure::new(FailureKind::Refused, why), Retry::AsRuled);
-            match doing.await {
-                Ok(result) => encode(&result, |text| call.cover(text)).map_err(refused),
-                Err(error) => Err((error.to_failure(), Retry::AsRuled)),
-            }
+            let ended = match doing.await {
+                Ok(result) => hand_on(&call, result).await,
+                Err(error) => Err(error.to_failure()),
+            };
+            ended.map_err(|failure| (failure, Retry::AsRuled))
         })
     }
 }

@@ -14,6 +14,8 @@ pub mod masks;
 pub mod outputs;
 pub(crate) mod platform;
 mod state;
+#[cfg(unix)]
+pub mod values;
 
 pub use executor::{Attempt, Executor, Orders, Over, Prepared};
 pub use life::{Ends, Worker, WorkerError};

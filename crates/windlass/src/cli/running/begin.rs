@@ -21,6 +21,7 @@ use crate::cli::{environment, exit};
 use crate::controller::api::About;
 use crate::controller::traces::Traces;
 use crate::controller::{NodeError, View};
+use crate::link::output::StoredOutput;
 use crate::local::{
     Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, is_of_cluster,
     system_now,
@@ -29,6 +30,7 @@ use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Guards, Place, clear};
 use crate::worker::guard::{Guard, kill_strays};
+use crate::worker::values::Depot;
 
 /// Does what was asked for, and returns the exit code.
 pub(crate) fn run(order: Order) -> Result<u8, CliError> {
@@ -163,11 +165,11 @@ async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
         worker: name.clone(),
         environment: environment::all(),
     };
+    let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _))));
     let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
-    let builtin = Arc::new(builtin.with_traces(order.traces()));
-    let executor = order
-        .compiled
-        .in_front(Workplace { place, guards: Guards::Ready(guard), logs }, builtin)?;
+    let builtin = builtin.with_traces(order.traces()).with_depot(Arc::clone(&depot));
+    let at = Workplace { place, guards: Guards::Ready(guard), logs, depot };
+    let executor = order.compiled.in_front(at, Arc::new(builtin))?;
     Ok(Crew { name, slots: order.slots, labels: order.labels.clone(), executor })
 }
 

@@ -13,6 +13,7 @@ use crate::journal::PostgresJournal;
 use crate::link::http::Place;
 use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError, WorkerSecret};
+use crate::logs::{LogId, LogPart};
 
 /// How long a controller may take to answer before it counts as one that cannot be reached.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
@@ -142,6 +143,13 @@ impl Ships for Found {
     fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
         Box::pin(async move {
             let answered = self.ships().ship(pieces).await;
+            self.heard(answered).await
+        })
+    }
+
+    fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart> {
+        Box::pin(async move {
+            let answered = self.ships().fetch(value, from).await;
             self.heard(answered).await
         })
     }

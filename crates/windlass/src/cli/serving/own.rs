@@ -25,6 +25,7 @@ use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Guards, Traces};
 use crate::worker::guard::Guard;
+use crate::worker::values::Depot;
 use crate::worker::{Clock, Membership, State, Worker};
 
 /// Where a controller's own worker lives, in the folder of what is the controller's own.
@@ -73,7 +74,9 @@ impl Post {
         let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
         let builtin = builtin.with_traces(Traces::Own(None));
         let builtin = builtin.with_will(will(order, &membership, incarnation));
-        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs };
+        let depot = Arc::new(Depot::new(Arc::clone(&link) as Arc<dyn Ships>));
+        let builtin = builtin.with_depot(Arc::clone(&depot));
+        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs, depot };
         let executor = order.compiled.in_front(at, Arc::new(builtin))?;
         let worker = Worker {
             register: Register {

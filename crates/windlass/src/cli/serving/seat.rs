@@ -16,10 +16,12 @@ use crate::controller::StandBy;
 use crate::controller::api::{About, Api, Company};
 use crate::controller::observing::Upstream;
 use crate::link::http::CallError;
+use crate::link::output::StoredOutput;
 use crate::local::{Crew, Office, Station, Stores, cluster_id};
 use crate::logs::Announced;
 use crate::worker::State;
 use crate::worker::executors::{Builtin, Guards, Traces};
+use crate::worker::values::Depot;
 
 /// How long an observer that begins looks for whom it observes, and how soon it looks again.
 const REACH_WITHIN: Duration = Duration::from_mins(1);
@@ -148,10 +150,11 @@ async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew
     let name = order.name.clone();
     let place = place(state, &order.root, &name);
     let guard = guard(state).await?;
+    let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _))));
     let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
-    let builtin = Arc::new(builtin.with_traces(Traces::Own(None)));
-    let at = Workplace { place, guards: Guards::Ready(guard), logs };
-    let executor = order.compiled.in_front(at, builtin)?;
+    let builtin = builtin.with_traces(Traces::Own(None)).with_depot(Arc::clone(&depot));
+    let at = Workplace { place, guards: Guards::Ready(guard), logs, depot };
+    let executor = order.compiled.in_front(at, Arc::new(builtin))?;
     Ok(Crew { name, slots: order.slots, labels: order.own_labels(), executor })
 }
 

@@ -24,6 +24,7 @@ use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::{Builtin, Guards, Traces};
 use crate::worker::guard::Guard;
+use crate::worker::values::Depot;
 use crate::worker::{Clock, Ends, Membership, State, StateError, Worker, WorkerError};
 
 /// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
@@ -168,8 +169,10 @@ impl Joined {
         let logs: Arc<dyn LogStore> = Arc::new(logs);
         let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
         let will = order.join.will(membership.secret(), register.incarnation);
+        let depot = Arc::new(Depot::new(way.ships()));
         let builtin = builtin.with_traces(Traces::Own(None)).with_will(will);
-        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs };
+        let builtin = builtin.with_depot(Arc::clone(&depot));
+        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs, depot };
         let executor = order.compiled.in_front(at, Arc::new(builtin))?;
         let worker = Worker {
             executor: Arc::new(ToldSteps::new(executor, name, order.log)),

@@ -135,6 +135,7 @@ pub(super) fn routes() -> Vec<Route> {
         worker("/workers/{id}/exchange", sessions::exchange),
         worker("/workers/{id}/ended", sessions::ended),
         worker("/workers/{id}/logs", sessions::logs),
+        worker("/workers/{id}/values", sessions::values),
     ]
 }
 

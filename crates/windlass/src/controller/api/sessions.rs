@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse as _, Response};
 use windlass_core::engine::{Answer, Request};
 use windlass_core::id::WorkerId;
 use windlass_core::session::{Exchange, Home, Refusal, Register, Registered, Reply};
@@ -14,7 +15,7 @@ use super::input::{Body, Json, Path};
 use super::refused::Refused;
 use super::router::Api;
 use super::{access, names};
-use crate::link::http::EndedReport;
+use crate::link::http::{EndedReport, LOG_SIZE_HEADER, ValueAsked};
 use crate::link::output::{LogChunk, LogsTaken};
 
 /// Bytes of output that one request may carry: the answer comes when they are written, so that a worker has no more
@@ -83,6 +84,22 @@ pub(super) async fn logs(
         .map_err(|error| Refused::bad(format!("the body is no output: {error}")))?;
     let sizes = api.intake.take(worker, pieces).await?;
     Ok(Answered(LogsTaken { sizes, credit: CREDIT }))
+}
+
+/// `POST /workers/{id}/values`: bytes of a large result.
+pub(super) async fn values(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+    Json(asked): Json<ValueAsked>,
+) -> Result<Response, Refused> {
+    access::worker(&headers, id)?;
+    let part = api.intake.value(asked.value, asked.from, CREDIT as u64).await?;
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
+        (LOG_SIZE_HEADER, part.size.to_string()),
+    ];
+    Ok((headers, part.bytes).into_response())
 }
 
 fn own(shown: WorkerId, said: WorkerId) -> Result<(), Refused> {

@@ -8,6 +8,7 @@ use windlass_core::session::{Home, Register};
 use crate::controller::{Handle, Intake, NotLeader};
 use crate::link::output::{LogChunk, LogsTaken};
 use crate::link::post::{Answer, Ask};
+use crate::logs::LogId;
 
 /// Bytes of output that one letter may carry: a quarter of the largest, so that a flood of it delays nobody's leases.
 const CREDIT: usize = 256 << 10;
@@ -38,6 +39,7 @@ impl Answering {
                 self.ask(Request::GuardEnded { worker, incarnation, started }).await
             }
             Ask::Cancel { kill } => Ok(self.cancel(kill)),
+            Ask::Fetch { value, from } => Ok(self.value(value, from).await),
         };
         answered.unwrap_or(Answer::NotNow)
     }
@@ -72,6 +74,13 @@ impl Answering {
             // It is on the worker's disk, and is brought again.
             Err(_) => Answer::NotNow,
         }
+    }
+}
+
+impl Answering {
+    async fn value(&self, value: LogId, from: u64) -> Answer {
+        let part = self.intake.value(value, from, CREDIT as u64).await;
+        part.map_or(Answer::NotNow, Answer::Fetched)
     }
 }
 

@@ -4,6 +4,7 @@
 //!  worker ── POST /workers/{id}/join       ──► leader    registers; says which cluster this is
 //!         ── POST /workers/{id}/exchange   ──►           parked until there is something to say (long poll)
 //!         ── POST /workers/{id}/logs       ──►           bytes of output, on a connection of their own
+//!         ── POST /workers/{id}/values     ──►           bytes of a result that is too large for a grant
 //!  guard  ── POST /workers/{id}/ended      ──►           when the worker has died and nothing of its steps is left
 //! ```
 //!
@@ -36,6 +37,6 @@ pub(crate) use wire::BUFFER_MAX;
 pub use wire::{
     Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, JOURNAL_TYPE, JournalPage,
     KEY_HEADER, LAG_HEADER, LEADER_HEADER, LOG_SIZE_HEADER, Leader, POSITION_HEADER, PROTOCOL,
-    PROTOCOL_HEADER, Problem, Role, WORKER_HEADER,
+    PROTOCOL_HEADER, Problem, Role, ValueAsked, WORKER_HEADER,
 };
 pub use worker_link::HttpLink;

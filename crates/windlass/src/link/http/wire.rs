@@ -5,6 +5,7 @@ use windlass_core::id::{Fence, Incarnation, Term, WorkerId};
 
 use crate::journal::{self, BatchId, Position, Recorded, Stored};
 use crate::link::output::bytes;
+use crate::logs::LogId;
 
 /// The version of the protocol between a worker and its leader. It grows when an older end would misunderstand a newer.
 pub const PROTOCOL: u32 = 1;
@@ -200,6 +201,15 @@ impl EventsPage {
         }
         Ok(self.positions.iter().copied().map(Position).zip(events).collect())
     }
+}
+
+/// Which bytes of a large result a worker wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueAsked {
+    /// Which result.
+    pub value: LogId,
+    /// From where.
+    pub from: u64,
 }
 
 /// Why a request was not done, as RFC 9457 has it.

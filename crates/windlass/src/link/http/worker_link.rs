@@ -11,9 +11,10 @@ use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
 use super::client::{Ask, CallError, Client};
 use super::follow::Place;
-use super::wire::Cluster;
+use super::wire::{Cluster, LOG_SIZE_HEADER, ValueAsked};
 use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError};
+use crate::logs::{LogId, LogPart};
 
 /// How long an answer that is not parked may take.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -170,6 +171,20 @@ impl Ships for HttpLink {
             };
             let answered = self.client.call(ask, OUTPUT_WITHIN).await;
             self.read(&place, answered.map(|answered| answered.body))
+        })
+    }
+
+    fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart> {
+        Box::pin(async move {
+            let place = self.place();
+            let worker = self.client.credentials().worker.as_ref();
+            let path = format!("/workers/{}/values", worker.map_or(0, |it| it.worker_id().0));
+            let asked = ValueAsked { value, from };
+            let answered = self.client.post(&place, &path, &asked, OUTPUT_WITHIN).await;
+            let answered = answered.map_err(|error| self.missed(&place, error))?;
+            let size = answered.headers.get(LOG_SIZE_HEADER).and_then(|size| size.to_str().ok());
+            let size = size.and_then(|size| size.parse().ok()).unwrap_or_default();
+            Ok(LogPart { from, bytes: answered.body.into(), size })
         })
     }
 }

@@ -1,9 +1,11 @@
-//! What steps print, on its way from a worker to the leader, whatever link carries it.
+//! What steps print, and results that are large, on their way between a worker and the leader, whatever link carries them.
 
 pub(in crate::link) mod bytes;
 mod piece;
 mod shipping;
 mod spool;
+mod stored;
 
 pub use piece::{LogChunk, LogsTaken};
 pub use shipping::{ShippedLogs, Shipping, Ships};
+pub use stored::StoredOutput;

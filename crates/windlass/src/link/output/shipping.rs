@@ -39,10 +39,14 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long a worker that ends goes on shipping; what is left then is shipped by its next life.
 const LINGERS: Duration = Duration::from_secs(5);
 
-/// What carries output to the leader, each call with no more bytes than the answer before it allowed.
+/// What carries output and large results to the leader, each call with no more bytes than the answer before it allowed;
+/// and results back.
 pub trait Ships: Send + Sync + fmt::Debug {
     /// Carries pieces of output. What arrives twice is written once: a piece says where it begins.
     fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken>;
+
+    /// Brings bytes of a [large result](LogId::value) from the leader, as many as fit into an answer; none behind its end.
+    fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart>;
 }
 
 /// The logs of a worker apart from its leader, whatever carries them.

@@ -6,6 +6,7 @@ use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
 use crate::link::output::{LogChunk, LogsTaken};
+use crate::logs::{LogId, LogPart};
 
 /// What a worker, or its guard, asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +43,13 @@ pub enum Ask {
         /// At once, and not politely.
         kill: bool,
     },
+    /// Bytes of a large result.
+    Fetch {
+        /// Which.
+        value: LogId,
+        /// From where.
+        from: u64,
+    },
 }
 
 /// What a leader answers.
@@ -68,4 +76,6 @@ pub enum Answer {
     Missent,
     /// Everything is over.
     Over(String),
+    /// Bytes of a large result.
+    Fetched(LogPart),
 }

@@ -17,6 +17,7 @@ use super::waiting::Waiting;
 use crate::link::identity::random;
 use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError, WorkerSecret};
+use crate::logs::{LogId, LogPart};
 use crate::shutdown::Shutdown;
 
 /// How long an answer that is not parked may take, all its repetitions included.
@@ -143,6 +144,15 @@ impl Ships for PostLink {
             let logs = Ask::Logs { worker: self.0.sender.worker, pieces };
             match self.0.ask(&logs, WITHIN, Some(AGAIN)).await? {
                 Answer::Taken(taken) => Ok(taken),
+                other => Err(self.0.nonsense(&other)),
+            }
+        })
+    }
+
+    fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart> {
+        Box::pin(async move {
+            match self.0.ask(&Ask::Fetch { value, from }, WITHIN, Some(AGAIN)).await? {
+                Answer::Fetched(part) => Ok(part),
                 other => Err(self.0.nonsense(&other)),
             }
         })

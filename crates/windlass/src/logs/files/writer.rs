@@ -44,6 +44,7 @@ impl Writer {
             return Ok(size);
         }
         let written = file.seek(SeekFrom::Start(size)).and_then(|_| file.write_all(new));
+        let written = written.and_then(|()| if log.is_value() { file.sync_data() } else { Ok(()) });
         written.map_err(|error| {
             // Half of it may be there: on a disk without room, what is told is that nothing was written.
             drop(file.set_len(size));

@@ -96,7 +96,9 @@ fn write(client: &Client, log: LogId, size: u64, tail: Tail) -> Work<'_, Written
         let (size, more) = (to_sql(size), to_sql(new.len() as u64));
         let name = Name::of(log);
         let [run, step, attempt, delivery] = name.parameters();
-        let row: [Parameter<'_>; 8] = [
+        // What was printed may be lost with the machine; a result that is on record may not.
+        let commits = if log.is_value() { "on" } else { "off" };
+        let row: [Parameter<'_>; 9] = [
             run,
             step,
             attempt,
@@ -105,6 +107,7 @@ fn write(client: &Client, log: LogId, size: u64, tail: Tail) -> Work<'_, Written
             (&more, Type::INT8),
             (&places, Type::INT8_ARRAY),
             (&pieces, Type::BYTEA_ARRAY),
+            (&commits, Type::TEXT),
         ];
         let statement = if size == 0 { statement::BEGIN } else { statement::GROW };
         match client.query_typed(statement, &row).await {

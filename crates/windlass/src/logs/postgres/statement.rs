@@ -1,22 +1,22 @@
 //! Every statement, one operation each. The first four parameters name a log.
 
-/// Begins a log with its first bytes, unless it is there: then no row comes back. Nobody waits for the disk.
+/// Begins a log with its first bytes, unless it is there: then no row comes back. Whether the disk is waited for is said.
 pub(super) const BEGIN: &str = "
     WITH begun AS (
         INSERT INTO windlass_logs (run, step, attempt, delivery, size)
         VALUES ($1, $2, $3, $4, $5 + $6) ON CONFLICT DO NOTHING RETURNING id)
     INSERT INTO windlass_log_chunks (log, at, bytes)
     SELECT begun.id, piece.at, piece.bytes FROM begun, unnest($7, $8) AS piece (at, bytes)
-    RETURNING set_config('synchronous_commit', 'off', true)";
+    RETURNING set_config('synchronous_commit', $9, true)";
 
-/// Adds to a log that is as long as its sender thinks; otherwise no row comes back. Nobody waits for the disk.
+/// Adds to a log that is as long as its sender thinks; otherwise no row comes back. Whether the disk is waited for is said.
 pub(super) const GROW: &str = "
     WITH grown AS (
         UPDATE windlass_logs SET size = $5 + $6
         WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND size = $5 RETURNING id)
     INSERT INTO windlass_log_chunks (log, at, bytes)
     SELECT grown.id, piece.at, piece.bytes FROM grown, unnest($7, $8) AS piece (at, bytes)
-    RETURNING set_config('synchronous_commit', 'off', true)";
+    RETURNING set_config('synchronous_commit', $9, true)";
 
 /// How long a log is.
 pub(super) const SIZE: &str = "

@@ -15,10 +15,12 @@ use super::process::Process;
 use super::record::{Record, log_id};
 use super::works::Works;
 use crate::link::Will;
+use crate::link::output::StoredOutput;
 use crate::logs::LogStore;
 use crate::worker::executor::{self, Attempt, Executor, Orders, Over};
 use crate::worker::guard::Guard;
 use crate::worker::masks::Masks;
+use crate::worker::values::{Depot, InMemory, Ungathered};
 
 /// What `noop` hands on: as much as a step with a small output does, so that it costs as much.
 const NOOP_OUTPUT: &str = "{\"digest\":\"00000000000000000000000000000000\"}";
@@ -45,6 +47,7 @@ pub struct Builtin {
     /// What the guard is to tell if this process dies.
     will: Option<Arc<Will>>,
     traces: Traces,
+    depot: Arc<Depot>,
     works: Arc<Works>,
 }
 
@@ -61,14 +64,15 @@ pub enum Traces {
 impl Builtin {
     /// Runs steps at a place, with their output going to the logs.
     pub fn new(place: Place, guard: Guard, logs: Arc<dyn LogStore>) -> Self {
-        Self {
-            place: Arc::new(place),
-            guard,
-            logs,
-            will: None,
-            traces: Traces::default(),
-            works: Arc::default(),
-        }
+        let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs)))));
+        let (place, traces) = (Arc::new(place), Traces::default());
+        Self { place, guard, logs, will: None, traces, depot, works: Arc::default() }
+    }
+
+    /// Has large results of functions come from elsewhere than the logs.
+    #[must_use]
+    pub fn with_depot(self, depot: Arc<Depot>) -> Self {
+        Self { depot, ..self }
     }
 
     /// Has the guard report the end of this process by this will, whose worker and life are those that join.
@@ -91,6 +95,11 @@ impl Builtin {
         if work.action == Action::Noop {
             return Outcome { output: Output::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) };
         }
+        let grant = match self.depot.gather(grant, orders.clone(), InMemory::Refused).await {
+            Ok(grant) => grant,
+            Err((_, Ungathered::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
+            Err((grant, Ungathered::Missing(why))) => return self.refuse(&grant, &why).await,
+        };
         let identity = Identity { place: &self.place, grant: &grant, traces: self.traces };
         match Prepared::new(&work, identity) {
             Ok(prepared) => {

@@ -17,7 +17,7 @@ steps:
 ";
 
 /// What only a worker of windlass's own says: nobody else is to look into it.
-const OWN: [&str; 4] = ["join", "exchange", "ended", "logs"];
+const OWN: [&str; 5] = ["join", "exchange", "ended", "logs", "values"];
 
 /// Asks, and keeps what was answered beside the route that it was asked of.
 struct Listener<'a> {

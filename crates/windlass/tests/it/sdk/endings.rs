@@ -129,17 +129,3 @@ async fn a_secret_is_in_no_log_and_in_no_result() {
     assert!(why.contains("its result holds a secret"), "{why}");
     assert!(report.log("blab").await.starts_with("it is ***!\n"));
 }
-
-#[step]
-async fn huge() -> Result<Vec<u8>> {
-    Ok(vec![7; 100_000])
-}
-
-#[tokio::test]
-async fn a_result_that_is_too_large_says_so() {
-    let report = Pipeline::new("ship").add(huge).run().await.unwrap();
-    let failure = report.get(huge).unwrap_err().failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::Refused);
-    assert!(failure.message.contains("200011 bytes"), "{}", failure.message);
-    assert!(failure.message.contains("`pin`"), "{}", failure.message);
-}

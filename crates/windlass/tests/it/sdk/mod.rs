@@ -3,7 +3,9 @@
 mod arrange;
 mod endings;
 mod graph;
+mod parcels;
 mod processes;
 mod programs;
 mod rehearsals;
 mod stubborn;
+mod values;

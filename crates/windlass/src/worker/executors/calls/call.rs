@@ -7,12 +7,14 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::runtime;
 use tokio::sync::Notify;
 use windlass_core::expand::{Action, Handout, Work};
 use windlass_core::expr::{Piece, Template};
 use windlass_core::failure::Failure;
+use windlass_core::kept::Kept;
 use windlass_core::outcome::Output;
 use windlass_core::session::Grant;
 
@@ -21,7 +23,9 @@ use super::executor::Guards;
 use super::halt::Halt;
 use super::lines::Lines;
 use crate::worker::executors::Place;
+use crate::worker::executors::record::log_id;
 use crate::worker::masks::Masks;
+use crate::worker::values::{Depot, Remembered};
 
 /// What a function came to.
 pub type Returned = Result<Output, (Failure, Retry)>;
@@ -105,6 +109,7 @@ pub struct Call {
     pub(super) running: Running,
     pub(super) threads: Threads,
     pub(super) values: OnceLock<Value>,
+    pub(super) depot: Arc<Depot>,
 }
 
 impl Call {
@@ -144,6 +149,38 @@ impl Call {
     /// Its work with its right to do it.
     pub fn handout(&self) -> Handout<'_> {
         Handout { work: &self.work, grant: &self.grant }
+    }
+
+    /// Keeps a result that is too large to travel with the outcome.
+    pub async fn keep(&self, text: String) -> Result<Output, String> {
+        let kept = self.depot.keep(log_id(&self.grant), text).await?;
+        Ok(Output::Kept(Arc::new(kept)))
+    }
+
+    /// Whether its result may stay in the memory of this worker: who takes it is pinned to the leader too. Results of cells
+    /// are gathered in a list, and travel.
+    pub fn may_keep_here(&self) -> bool {
+        self.work.pinned && self.work.axes.is_empty()
+    }
+
+    /// Keeps its result in the memory of this worker.
+    pub fn keep_here(&self, value: Remembered) -> Output {
+        let kept = self.depot.keep_here(log_id(&self.grant), &self.place.worker, value);
+        Output::Kept(Arc::new(kept))
+    }
+
+    /// The result of a step that it needs, if that was kept in the memory of a worker; or why it is not here.
+    pub fn kept_here(&self, need: &Value) -> Result<Option<Remembered>, String> {
+        let kept = need.get("kept").and_then(|kept| Kept::deserialize(kept).ok());
+        let Some(kept) = kept.filter(Kept::is_in_memory) else { return Ok(None) };
+        let found = self.depot.kept_here(&kept);
+        found.map(Some).ok_or_else(|| {
+            let here = &self.place.worker;
+            format!(
+                "it was {kept}, and is not in that of {here}: a step that takes it is pinned as well, and after a \
+                 restart `rerun` has it made again"
+            )
+        })
     }
 
     /// Covers its secrets in a text.

@@ -16,6 +16,7 @@ use super::command::Running;
 use super::halt::Halt;
 use super::lines::Lines;
 use super::panics;
+use crate::link::output::StoredOutput;
 use crate::logs::LogStore;
 use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared};
 use crate::worker::executors::Place;
@@ -24,6 +25,7 @@ use crate::worker::executors::record::{Record, log_id};
 use crate::worker::executors::works::Works;
 use crate::worker::guard::{Guard, GuardLost, HeldStep};
 use crate::worker::masks::Masks;
+use crate::worker::values::{Depot, InMemory, Ungathered};
 
 /// Calls functions; what is no call is for the executor behind it.
 #[derive(Clone, Debug)]
@@ -32,6 +34,7 @@ pub struct CallExecutor {
     place: Arc<Place>,
     guards: Guards,
     logs: Arc<dyn LogStore>,
+    depot: Arc<Depot>,
     behind: Option<Arc<dyn Executor>>,
     works: Arc<Works>,
 }
@@ -40,14 +43,15 @@ impl CallExecutor {
     /// Calls these functions at a place, with what they say going to the logs.
     pub fn new(callees: Callees, place: Place, guards: Guards, logs: Arc<dyn LogStore>) -> Self {
         panics::listen();
-        Self {
-            callees: Arc::new(callees),
-            place: Arc::new(place),
-            guards,
-            logs,
-            behind: None,
-            works: Arc::default(),
-        }
+        let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs)))));
+        let (callees, place) = (Arc::new(callees), Arc::new(place));
+        Self { callees, place, guards, logs, depot, behind: None, works: Arc::default() }
+    }
+
+    /// Has large results kept elsewhere than with the logs.
+    #[must_use]
+    pub fn with_depot(self, depot: Arc<Depot>) -> Self {
+        Self { depot, ..self }
     }
 
     /// Has another executor do what is no call.
@@ -91,6 +95,13 @@ impl CallExecutor {
             Ok(given) => given,
             Err(why) => return refused(&self.logs, &grant, why).await,
         };
+        let grant = match self.depot.gather(grant, orders.clone(), InMemory::Taken).await {
+            Ok(grant) => grant,
+            Err((_, Ungathered::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
+            Err((grant, Ungathered::Missing(why))) => {
+                return refused(&self.logs, &grant, why).await;
+            }
+        };
         let call = Arc::new(Call {
             grant,
             work,
@@ -103,6 +114,7 @@ impl CallExecutor {
             running: Running::default(),
             threads: Threads::default(),
             values: OnceLock::new(),
+            depot: self.depot,
         });
         let runtime = self.callees.runtime.clone();
         CallAttempt { callee, call, orders, logs: self.logs, runtime }.run().await

@@ -19,6 +19,9 @@ pub(super) fn operations() -> Vec<Operation> {
         worker(post("/workers/{id}/logs", "It hands over what steps printed"))
             .takes_bytes()
             .answers(200, "A message of the session", anything()),
+        worker(post("/workers/{id}/values", "It fetches a result that is too large for a grant"))
+            .takes(anything())
+            .answers_as(200, "Bytes of it", "application/octet-stream", anything()),
     ]
 }
 
