@@ -19,5 +19,25 @@ postgres)
   cargo build --quiet --release --manifest-path bench/queues/Cargo.toml --target-dir target/queues || true
   ;;
 esac
+# Redis, and queues on it.
+case "${1:-redis}" in
+redis | instances)
+  if ! command -v redis-server >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get install --yes --quiet redis-server >/dev/null 2>&1 || true
+  fi
+  ;;
+esac
+case "${1:-redis}" in
+redis)
+  if [ ! -d target/peers/node/node_modules/bullmq ] && command -v npm >/dev/null; then
+    mkdir -p target/peers/node
+    npm install --silent --no-audit --no-fund --prefix target/peers/node bullmq ioredis || true
+  fi
+  if [ ! -x target/peers/celery/bin/celery ] && command -v python3 >/dev/null; then
+    python3 -m venv target/peers/celery &&
+      target/peers/celery/bin/pip install --quiet --disable-pip-version-check 'celery[redis]' || true
+  fi
+  ;;
+esac
 cargo build --quiet --release --package windlass --package windlass-bench
 exec target/release/windlass-bench "$@"

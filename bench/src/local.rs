@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use windlass::clock::Clock;
-use windlass::controller::{Followed, Handle, Node, NodeConfig, StandBy};
+use windlass::controller::{Followed, Handle, Node, NodeConfig, NodeError, StandBy};
 use windlass::journal::{Candidate, Journal, Position};
 use windlass::shutdown::ShutdownSender;
-use windlass::worker::{Attempt, Executor, Orders, Worker};
+use windlass::worker::{Attempt, Executor, Orders, Worker, WorkerError};
 use windlass_core::engine::{Config, Event, Request, Submit};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, Output, RunStatus};
@@ -23,6 +24,7 @@ use crate::disk::{REPEATS, Scratch};
 use crate::journal::open;
 use crate::measure::Times;
 use crate::observer::Notes;
+use crate::patience::within;
 use crate::table::{Row, Target};
 use crate::{fleet, plans};
 
@@ -89,15 +91,14 @@ pub(crate) fn handed(scratch: &Scratch) -> Vec<Row> {
             let id = RunId::new(1_790_000_000_000, at);
             let submit = Request::Submit(Submit::new(id, Arc::clone(&plan)));
             handle.ask(submit).await.expect("the node leads");
-            took.push(notices.next() - began);
+            took.push(notices.next("a step in one process") - began);
             assert_eq!(ended(&handle, id).await, RunStatus::Succeeded);
         }
         sender.shut_down();
-        worker.await.expect("it does not panic").expect("it is not refused");
-        node.await.expect("it does not panic").expect("its journal works");
+        gone(worker, node).await;
         took
     });
-    handed_rows("in process: submitted → handed to the executor", &took)
+    handed_rows("in process: submitted → handed to the executor", &took, 1.0)
 }
 
 fn measure(scratch: &Scratch, plan: &Arc<Plan>, slots: u32) -> Times {
@@ -144,8 +145,7 @@ async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duratio
     assert_eq!(ended(&handle, id).await, RunStatus::Succeeded);
     let took = began.elapsed();
     sender.shut_down();
-    worker.await.expect("it does not panic").expect("it is not refused");
-    node.await.expect("it does not panic").expect("its journal works");
+    gone(worker, node).await;
     took
 }
 
@@ -162,8 +162,23 @@ fn worker(handle: &Handle, slots: u32, executor: Arc<dyn Executor>) -> Worker {
     Worker::in_process(register, slots + 1024, Arc::new(handle.clone()), executor)
 }
 
-/// Follows the journal to the end of a run.
+/// Both have ended as they were told to.
+async fn gone(
+    worker: JoinHandle<Result<(), WorkerError>>,
+    node: JoinHandle<Result<(), NodeError>>,
+) {
+    let ended = within("a worker in this process to end", worker).await;
+    ended.expect("it does not panic").expect("it is not refused");
+    let ended = within("a node in this process to end", node).await;
+    ended.expect("it does not panic").expect("its journal works");
+}
+
 async fn ended(handle: &Handle, run: RunId) -> RunStatus {
+    within("a run in this process to end", followed(handle, run)).await
+}
+
+/// Follows the journal to the end of a run.
+async fn followed(handle: &Handle, run: RunId) -> RunStatus {
     let mut follower = handle.views().follow(Position(0));
     loop {
         let batches = match follower.next().await {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use windlass::link::http::{Client, Credentials, HttpLink, Place, Tcp};
 use windlass::link::post::{Key, Links, PostLink, Site};
 use windlass::link::{Link, WorkerSecret};
@@ -18,12 +17,10 @@ use windlass_core::requirement::Labels;
 use windlass_core::session::{Grant, Home, Register};
 
 use crate::fleet::now;
+use crate::patience::{PATIENCE, within};
 
 /// Attempts that may wait to be noticed.
 const NOTICES_MAX: usize = 1_024;
-
-/// The longest that anything measured here takes.
-const WITHIN: Duration = Duration::from_mins(2);
 
 /// Notes when each attempt is handed to it, and ends it.
 #[derive(Debug)]
@@ -64,9 +61,10 @@ impl Executor for Notes {
 pub(crate) struct Notices(Receiver<Instant>);
 
 impl Notices {
-    /// When the next one was.
-    pub(crate) fn next(&self) -> Instant {
-        self.0.recv_timeout(WITHIN).expect("the run goes on")
+    /// When the next one was; `what` is what is waited for.
+    pub(crate) fn next(&self, what: &str) -> Instant {
+        let came = self.0.recv_timeout(PATIENCE);
+        came.unwrap_or_else(|_| panic!("waited {PATIENCE:?} for {what}"))
     }
 
     /// Forgets what has not been asked for.
@@ -81,12 +79,14 @@ pub(crate) struct Hands {
     ends: ShutdownSender,
     shutdown: Shutdown,
     workers: Vec<JoinHandle<Result<(), WorkerError>>>,
+    /// What brings their letters: until the last of them has ended, since that waits for an answer too.
+    postmen: Vec<ShutdownSender>,
 }
 
 impl Hands {
     pub(crate) fn new() -> Self {
         let (ends, shutdown) = ShutdownSender::new();
-        Self { ends, shutdown, workers: Vec::new() }
+        Self { ends, shutdown, workers: Vec::new(), postmen: Vec::new() }
     }
 
     /// Has one more join a cluster, over connections of its own.
@@ -106,7 +106,9 @@ impl Hands {
         let key = Key::new(&site.run, None);
         let joined = PostLink::new(mailboxes, key, &secret);
         let (link, postman) = joined.expect("the system has random bytes");
-        tokio::spawn(postman.run(self.shutdown.clone()));
+        let (ends, told) = ShutdownSender::new();
+        tokio::spawn(postman.run(told));
+        self.postmen.push(ends);
         self.work(&secret, Arc::new(link), label, executor);
     }
 
@@ -143,8 +145,9 @@ impl Hands {
     pub(crate) async fn end(self) {
         self.ends.shut_down();
         for worker in self.workers {
-            let ended = timeout(WITHIN, worker).await.expect("somebody hears that it ends");
+            let ended = within("a worker to end", worker).await;
             ended.expect("it does not panic").expect("it is not refused");
         }
+        self.postmen.iter().for_each(ShutdownSender::shut_down);
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::fleet::now;
 use crate::plans::Chance;
+use crate::process::ended;
 
 /// What each step needs, by number.
 pub(crate) type Graph = Vec<Vec<u32>>;
@@ -80,7 +81,8 @@ impl Runner {
         let mut command = self.command();
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
         let began = now();
-        let status = command.stderr(Stdio::null()).status().ok()?;
+        let child = command.stderr(Stdio::null()).spawn().ok()?;
+        let status = ended(child, self.name()).status;
         let took = began.elapsed();
         status.success().then_some(took)
     }

@@ -1,15 +1,21 @@
 //! Processes that the benchmark starts, and what Linux tells of them.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use std::{fs, thread};
 
 use crate::fleet::now;
+use crate::patience::PATIENCE;
 
 /// How long a process may take to end when it is told to.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// How long a process may take to say what it is waited for, and lines that may wait to be heard.
+const SAYS_WITHIN: Duration = Duration::from_secs(30);
+const LINES_MAX: usize = 1_024;
 
 /// Ticks of a second in `/proc/<pid>/stat`: the same on every Linux.
 const TICKS: f64 = 100.0;
@@ -74,19 +80,48 @@ impl Drop for Process {
 }
 
 /// The first word behind `before` that a process prints; the rest of what it prints is dropped.
-pub(crate) fn said(mut errors: BufReader<ChildStderr>, before: &str) -> String {
-    let mut heard = String::new();
+pub(crate) fn said(errors: BufReader<ChildStderr>, before: &str) -> String {
+    let (told, lines) = sync_channel(LINES_MAX);
+    // It reads on when nobody listens any more: who writes must not wait.
+    thread::spawn(move || {
+        errors.lines().map_while(Result::ok).for_each(|line| drop(told.try_send(line)));
+    });
+    let late = now() + SAYS_WITHIN;
+    let mut all = String::new();
     loop {
-        let mut line = String::new();
-        let read = errors.read_line(&mut line).expect("what it prints is text");
-        assert!(read > 0, "it ended: {heard}");
-        heard.push_str(&line);
-        if let Some((_, rest)) = line.split_once(before) {
-            let word = rest.split_whitespace().next().unwrap_or_default().to_owned();
-            thread::spawn(move || drop(errors.read_to_end(&mut Vec::new())));
-            return word;
+        match lines.recv_timeout(late.saturating_duration_since(now())) {
+            Ok(line) => {
+                if let Some((_, rest)) = line.split_once(before) {
+                    return rest.split_whitespace().next().unwrap_or_default().to_owned();
+                }
+                all.push_str(&line);
+                all.push('\n');
+            }
+            Err(RecvTimeoutError::Disconnected) => panic!("it ended before `{before}`:\n{all}"),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("for {SAYS_WITHIN:?} it did not say `{before}`, but:\n{all}")
+            }
         }
     }
+}
+
+/// What became of a process that ends by itself. One that takes longer is killed, and it is said which one that was.
+pub(crate) fn ended(child: Child, what: &str) -> Output {
+    let (process, what) = (child.id().to_string(), what.to_owned());
+    let (ends, over) = sync_channel::<()>(0);
+    let watch = thread::spawn(move || {
+        if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            #[expect(clippy::print_stderr, reason = "whoever waits for the table is told")]
+            {
+                eprintln!("{what} has not ended within {PATIENCE:?}: it is killed");
+            }
+            drop(Command::new("kill").args(["-KILL", &process]).status());
+        }
+    });
+    let output = child.wait_with_output().expect("a process that was started can be waited for");
+    drop(ends);
+    watch.join().expect("it only waits");
+    output
 }
 
 /// The most memory that a process has had so far, in MiB.

@@ -9,8 +9,9 @@ use std::time::Duration;
 use crate::disk::Scratch;
 use crate::fleet::now;
 use crate::measure::Times;
+use crate::patience::PATIENCE;
 use crate::peers::{Graph, Runner, chain, flat, layered, pipeline, windlass};
-use crate::process::peak;
+use crate::process::{ended, peak};
 use crate::table::{Row, Target};
 
 /// Turns of each runner; and of those that take many seconds each.
@@ -144,12 +145,12 @@ fn starts(scratch: &Scratch) -> Vec<Row> {
         let began = now();
         let mut command = Command::new(windlass());
         command.args(["run", file, "--jobs", "64"]);
-        assert!(quiet(&mut command, &folder).wait().is_ok_and(|status| status.success()));
+        assert!(ended(quiet(&mut command, &folder), file).status.success());
         began.elapsed()
     };
     let bare = || {
         let began = now();
-        assert!(quiet(&mut Command::new("true"), &folder).wait().is_ok());
+        ended(quiet(&mut Command::new("true"), &folder), "true");
         began.elapsed()
     };
     let beyond = |name: &str, before: &dyn Fn()| {
@@ -192,8 +193,9 @@ fn memory(scratch: &Scratch) -> Row {
     let mut command = Command::new(windlass());
     command.args(["run", "--jobs", "2", "--output", "none"]);
     let mut child = quiet(&mut command, &folder);
-    let mut most = None;
+    let (mut most, began) = (None, now());
     while child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        assert!(began.elapsed() < PATIENCE, "a run of 10,000 steps has not ended");
         most = peak(child.id()).or(most);
         std::thread::sleep(LOOK_EVERY);
     }

@@ -18,6 +18,23 @@ use crate::process::{Process, said};
 const WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// What the figures of a cluster are to reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Targets {
+    /// Steps a second.
+    pub(super) rate: f64,
+    /// Milliseconds from a submission to the executor.
+    pub(super) handed: f64,
+    /// Milliseconds from a step to the next.
+    pub(super) hop: f64,
+    /// Seconds of the fan-out.
+    pub(super) fan: f64,
+}
+
+const OVER_HTTP: Targets = Targets { rate: 25_000.0, handed: 1.0, hop: 0.8, fan: 0.6 };
+const OVER_REDIS: Targets = Targets { rate: 40_000.0, handed: 1.5, hop: 1.5, fan: 0.6 };
+const ON_POSTGRES: Targets = Targets { rate: 35_000.0, handed: 1.0, hop: 0.8, fan: 0.5 };
+
 /// What a cluster is made in.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
@@ -27,6 +44,7 @@ pub(crate) struct Site {
     pub(crate) store: String,
     /// Where its workers leave letters, if they do.
     pub(crate) link: Option<String>,
+    pub(super) targets: Targets,
     folder: PathBuf,
 }
 
@@ -35,17 +53,19 @@ impl Site {
     pub(crate) fn on_sqlite(scratch: &Scratch) -> Self {
         let folder = scratch.empty("cluster");
         let store = format!("sqlite:{}", folder.join("store").display());
-        Self { name: "cluster", store, link: None, folder }
+        Self { name: "cluster", store, link: None, targets: OVER_HTTP, folder }
     }
 
     /// The same, with workers that leave letters in a Redis.
     pub(crate) fn over_redis(scratch: &Scratch, url: String) -> Self {
-        Self { name: "redis", link: Some(url), ..Self::on_sqlite(scratch) }
+        let (name, targets) = ("redis", OVER_REDIS);
+        Self { name, link: Some(url), targets, ..Self::on_sqlite(scratch) }
     }
 
     /// On a database that is there, and has nothing of windlass yet.
     pub(crate) fn on_postgres(scratch: &Scratch, store: String) -> Self {
-        Self { name: "postgres", store, link: None, folder: scratch.empty("cluster") }
+        let (name, folder) = ("postgres", scratch.empty("cluster"));
+        Self { name, store, link: None, targets: ON_POSTGRES, folder }
     }
 
     /// A folder of this name in it, made if it is not there.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::controller::{Controller, Site};
+use super::controller::{Controller, Site, Targets};
 use super::pipelines::{between, step};
 use crate::observer::{Hands, Notes, Notices};
 use crate::process::Process;
@@ -18,6 +18,7 @@ pub(crate) const SLOTS: u32 = 64;
 pub(crate) struct Crew<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) name: &'static str,
+    pub(super) targets: Targets,
     // Workers end before their controller does.
     pub(super) workers: Vec<Process>,
     hands: Hands,
@@ -39,7 +40,8 @@ impl<'a> Crew<'a> {
             }
             Some(link) => hands.join_by_letters(link, "observer", Arc::new(notes)),
         }
-        let crew = Self { runtime, name: site.name, workers, hands, notices, controller };
+        let (name, targets) = (site.name, site.targets);
+        let crew = Self { runtime, name, targets, workers, hands, notices, controller };
         let each = |number| format!("crew-{number}");
         let warm: Vec<String> = (0..WORKERS).map(each).collect();
         let steps: String =
@@ -51,8 +53,8 @@ impl<'a> Crew<'a> {
     /// From when the observer is handed the first step of a run until it is handed the last.
     pub(crate) fn took(&self, pipeline: &str) -> Duration {
         self.runtime.block_on(self.controller.submit(pipeline));
-        let began = self.notices.next();
-        self.notices.next() - began
+        let began = self.notices.next("the first step of a run");
+        self.notices.next("the last step of a run") - began
     }
 
     /// The memory of its controller now, in MiB.

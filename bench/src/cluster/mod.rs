@@ -11,5 +11,5 @@ mod pipelines;
 
 pub(crate) use controller::{Controller, Site};
 pub(crate) use crew::Crew;
-pub(crate) use figures::{Targets, handed_rows, rows};
+pub(crate) use figures::{handed_rows, rows};
 pub(crate) use pipelines::{fan, one_after_the_other};

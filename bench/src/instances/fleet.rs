@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::disk::Scratch;
 use crate::peers::windlass;
+use crate::process::ended;
 
 /// Where instances run, each in a folder of its own.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ impl Fleet {
         let others: Vec<Child> =
             (1..instances).map(|number| self.start(pipeline, (number, instances), slots)).collect();
         let leader = self.start(pipeline, (0, instances), slots);
-        for mut child in others.into_iter().chain([leader]) {
-            let ended = child.wait().expect("it ends");
+        for child in others.into_iter().chain([leader]) {
+            let ended = ended(child, "an instance").status;
             assert!(ended.success(), "an instance ended with {ended}");
         }
         self.wall()
@@ -58,8 +59,9 @@ impl Fleet {
     /// What the leader wrote down.
     fn wall(&self) -> Duration {
         let mut command = program(&self.folder.join("0"));
-        let shown = command.args(["show", "latest", "--json"]).stdout(Stdio::piped()).output();
-        let shown = String::from_utf8(shown.expect("it starts").stdout).expect("it is text");
+        let shown = command.args(["show", "latest", "--json"]).stdout(Stdio::piped()).spawn();
+        let shown = ended(shown.expect("it starts"), "`windlass show`").stdout;
+        let shown = String::from_utf8(shown).expect("it is text");
         let (_, behind) = shown.split_once("\"wall_ms\":").expect("it tells");
         let digits = behind.trim_start().split(|c: char| !c.is_ascii_digit()).next();
         let millis = digits.and_then(|digits| digits.parse().ok()).expect("it is a number");

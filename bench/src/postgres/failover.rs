@@ -38,7 +38,7 @@ pub(super) fn rows(scratch: &Scratch, server: &Server, runtime: &Runtime) -> Vec
     let mut gaps = Vec::new();
     for kill in 0..KILLS {
         for _ in 0..BETWEEN {
-            notices.next();
+            notices.next("the next step of the chain");
         }
         // Whoever stands by leads next, and another one takes its place.
         let leader = controllers.remove(0);
@@ -59,7 +59,7 @@ fn longest_gap(leader: Controller, notices: &Notices) -> Duration {
     leader.process.kill();
     let (mut last, mut gap) = (now(), Duration::ZERO);
     for _ in 0..BETWEEN {
-        let next = notices.next();
+        let next = notices.next("the next step of the chain");
         gap = gap.max(next.saturating_duration_since(last));
         last = last.max(next);
     }

@@ -2,16 +2,15 @@
 
 use super::server::Server;
 use super::{failover, history, queues, sustained};
-use crate::cluster::{Crew, Site, Targets};
+use crate::cluster::{Crew, Site};
 use crate::disk::Scratch;
 use crate::local;
+use crate::queue::{self, beside};
 use crate::table::{Row, Target};
 
 /// Chains of these lengths show whether a hop becomes dearer.
 const SHORT: u32 = 100;
 const LONG: u32 = 1_000;
-
-const TARGETS: Targets = Targets { rate: 35_000.0, fan: 0.5 };
 
 /// What takes its time, each by itself or all of it behind the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +67,7 @@ pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
     let site = Site::on_postgres(scratch, server.database("windlass"));
     let mut rows = Vec::new();
     let crew = Crew::start(&site, &runtime);
-    rows.push(crew.throughput(TARGETS));
+    rows.push(crew.throughput());
     rows.extend(crew.handed());
     let (short, long_chain) = (crew.hop(SHORT), crew.hop(LONG));
     let ratio = long_chain.best / short.best;
@@ -81,25 +80,13 @@ pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
         detail: format!("{:.2} ms in the short one", short.best),
         target: Target::AtMost(1.2),
     });
-    rows.push(crew.fan(TARGETS));
+    rows.push(crew.fan());
     rows.push(crew.memory());
     crew.end();
-    let (others, fastest) = queues::rows(&server);
-    rows.push(beside(&rows[0], fastest));
+    let (others, fastest) = queue::rows(&queues::all(&server));
+    rows.push(beside(&rows[0], fastest, Target::AtLeast(2.0)));
     rows.extend(others);
     rows
-}
-
-/// How the rate compares with the fastest of the others, tuned or not.
-fn beside(own: &Row, fastest: f64) -> Row {
-    Row {
-        name: "postgres: noop steps, beside the fastest queue".to_owned(),
-        best: own.best / fastest,
-        median: own.median / fastest,
-        unit: "times",
-        detail: "whatever it was tuned to".to_owned(),
-        target: Target::AtLeast(2.0),
-    }
 }
 
 fn not_here() -> Row {

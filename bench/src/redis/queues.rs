@@ -1,0 +1,39 @@
+//! Queues on the same server.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::server::Redis;
+use crate::queue::{Queue, built};
+
+const BULLMQ: Queue = Queue {
+    name: "BullMQ",
+    program: || {
+        let mut node = Command::new("node");
+        node.arg(source("bullmq.js")).env("NODE_PATH", built("peers/node/node_modules"));
+        node
+    },
+    jobs: (5_000, 50_000),
+    tuned: "2 processes × 64 jobs, put 1,000 at once",
+};
+
+const CELERY: Queue = Queue {
+    name: "Celery",
+    program: || {
+        let mut python = Command::new(built("peers/celery/bin/python"));
+        python.arg(source("celery_queue.py"));
+        python
+    },
+    jobs: (2_000, 5_000),
+    tuned: "2 processes, 500 fetched ahead of each, no gossip",
+};
+
+/// Each in a database of its own.
+pub(super) fn all(redis: &Redis) -> [(Queue, String); 2] {
+    [(BULLMQ, redis.url()), (CELERY, format!("{}/1", redis.url()))]
+}
+
+/// One of the programs that are run as they are written.
+fn source(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "queues/redis", name].iter().collect()
+}
