@@ -83,6 +83,7 @@ fn subject(request: &Request) -> Option<(Act, Subject)> {
         | Request::Exchange(_)
         | Request::GuardEnded { .. }
         | Request::Condemn { .. }
+        | Request::Crewed { .. }
         | Request::Seal { .. }
         | Request::Silent
         | Request::Tick

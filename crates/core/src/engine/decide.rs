@@ -60,6 +60,7 @@ impl Engine {
             Request::Submit(submit) => self.submit(out, submit),
             Request::Cancel { run, level } => self.cancel(out, run, level),
             Request::Condemn { run } => self.condemn(out, run),
+            Request::Crewed { run, unplaceable } => self.crewed(run, unplaceable),
             Request::Drain { worker } => self.drain(out, worker),
             Request::ForceRelease { lock, fence } => self.force_release(out, lock, fence),
             Request::Seal { run } => self.seal(out, run),

@@ -252,7 +252,7 @@ impl Engine {
         let lane = &self.board.lanes[lane_ix];
         let class = &self.board.classes[lane.key.class];
         let worker =
-            (class.workers == 0).then(|| since.max(class.empty_since) + lane.key.wait_for_worker);
+            (class.workers == 0).then(|| self.looked_at(class, since, lane.key.wait_for_worker));
         let lock = lane.locks.is_some().then(|| since + lane.key.wait_for_lock);
         let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
         let opens = self.opens_to_all(lane).filter(|at| *at > self.now);

@@ -11,7 +11,7 @@
 //! | `submit`, `cancel`, `register`, `exchange`, `sweep` | one request each |
 //! | `grant`, `prefer`, `give_back` | which step goes to which worker; which lease is asked back |
 //! | `ending` | what follows when a lease ends: done, retry or another hand-out |
-//! | `settle` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
+//! | `settle`, `crewed` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
 //! | `once` | what is done once under a key: whose it is, who waits, who takes over what is on record |
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
 //! | `transition` | the one table of a step's life |
@@ -27,6 +27,7 @@ mod cancel;
 mod class;
 mod condition;
 mod config;
+mod crewed;
 mod decide;
 mod ending;
 mod event;

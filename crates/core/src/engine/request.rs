@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::event::{CancelLevel, Event, Reused, RunOptions};
+use super::event::{CancelLevel, Event, Reused, RunOptions, Unplaceable};
 use super::standing::Contacts;
 use crate::access::{Digest, NewToken, Principal};
 use crate::id::{Fence, Incarnation, RunId, Term, TokenId, WorkerId};
@@ -50,6 +50,13 @@ pub enum Request {
     Condemn {
         /// Which.
         run: RunId,
+    },
+    /// Nobody is expected to join for a run any more: what nobody can run need not wait.
+    Crewed {
+        /// Which.
+        run: RunId,
+        /// What becomes of it.
+        unplaceable: Unplaceable,
     },
     /// A worker is to get no more leases.
     Drain {
@@ -115,6 +122,7 @@ impl Request {
             Self::Submit(submit) => Some(submit.run),
             Self::Cancel { .. }
             | Self::Condemn { .. }
+            | Self::Crewed { .. }
             | Self::Seal { .. }
             | Self::Lead { .. }
             | Self::Register(_)
@@ -136,7 +144,10 @@ impl Request {
         match self {
             Self::Asked { request, .. } => request.run(),
             Self::Submit(submit) => Some(submit.run),
-            Self::Cancel { run, .. } | Self::Condemn { run } | Self::Seal { run } => Some(*run),
+            Self::Cancel { run, .. }
+            | Self::Condemn { run }
+            | Self::Crewed { run, .. }
+            | Self::Seal { run } => Some(*run),
             Self::Lead { .. }
             | Self::Register(_)
             | Self::Exchange(_)

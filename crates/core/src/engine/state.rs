@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::board::Board;
 use super::config::Config;
+use super::event::Unplaceable;
 use super::lane::{LaneKey, Place, Rank, StoppedBy};
 use super::lease::Lease;
 use super::run::Run;
@@ -59,6 +60,9 @@ pub struct Engine {
     /// Volatile: a worker has told of a loss in this term. Not kept: who starts from a snapshot has another term.
     #[serde(skip)]
     pub(super) loss_noticed: bool,
+    /// Volatile: runs that nobody is expected to join any more, and what becomes of what nobody can run.
+    #[serde(skip)]
+    pub(super) crewed: BTreeMap<RunId, Unplaceable>,
     /// Volatile: the brake, while it is on.
     pub(super) brake: Option<Brake>,
     // From here on: not in a snapshot of version 1.
@@ -148,6 +152,7 @@ impl Engine {
             notify: BTreeSet::new(),
             at_work: None,
             loss_noticed: false,
+            crewed: BTreeMap::new(),
             brake: None,
             keys: Keyring::default(),
             acts: Acts::default(),

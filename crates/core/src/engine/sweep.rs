@@ -11,7 +11,6 @@ use super::worker::WorkerStatus;
 use crate::id::{RunId, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, StepStatus};
 use crate::session::{ReplyBody, StopReason};
-use crate::time::Time;
 
 impl Engine {
     pub(super) fn tick(&mut self, out: &mut Out) -> Answer {
@@ -214,16 +213,19 @@ impl Engine {
 
     fn first_overdue(&self, lane: u32) -> Option<(Place, Queued, Settled)> {
         let mut fronts = self.board.lanes[lane].fronts();
-        fronts
-            .find_map(|(place, queued)| Some((place, queued, self.waited_too_long(lane, queued)?)))
+        fronts.find_map(|(place, queued)| {
+            let settled = self.waited_too_long(lane, (place, queued))?;
+            Some((place, queued, settled))
+        })
     }
 
-    fn waited_too_long(&self, lane_ix: u32, queued: Queued) -> Option<Settled> {
+    fn waited_too_long(&self, lane_ix: u32, (place, queued): (Place, Queued)) -> Option<Settled> {
         let lane = &self.board.lanes[lane_ix];
         let class = &self.board.classes[lane.key.class];
-        let unserved_since: Time = queued.since.max(class.empty_since);
-        if class.workers == 0 && unserved_since + lane.key.wait_for_worker <= self.now {
-            return Some(Settled::FailedNoWorker);
+        let waits = (queued.since, lane.key.wait_for_worker);
+        let unserved = (class.workers == 0).then(|| self.served_by_nobody(place.run, class, waits));
+        if let Some(settled) = unserved.flatten() {
+            return Some(settled);
         }
         let locked_out = lane.locks.is_some() && !self.board.may_take(lane_ix);
         (locked_out && queued.since + lane.key.wait_for_lock <= self.now)

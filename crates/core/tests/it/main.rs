@@ -7,6 +7,7 @@ mod conditions;
 mod config;
 mod corners;
 mod crew;
+mod crewed;
 mod distribution;
 mod endings;
 mod event_page;

@@ -185,6 +185,7 @@ fn life_of(request: &Request) -> Option<Incarnation> {
         | Request::Submit(_)
         | Request::Cancel { .. }
         | Request::Condemn { .. }
+        | Request::Crewed { .. }
         | Request::Drain { .. }
         | Request::ForceRelease { .. }
         | Request::RevokeWorker { .. }

@@ -85,7 +85,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             tell_stand_in(context, total);
             None
         }
-        Part::Leads(leading) => Some(Arc::new(*leading)),
+        Part::Leads(leading) => {
+            Some(Arc::new(Leading { unplaceable: args.unplaceable(), ..*leading }))
+        }
         Part::Works(meets) => return args.work(*meets, root, context),
     };
     let store = args.store(&root);
@@ -163,6 +165,11 @@ impl Args {
         }
     }
 
+    /// What becomes of a step that nobody here can run.
+    const fn unplaceable(&self) -> Unplaceable {
+        if self.no_skip { Unplaceable::Fail } else { Unplaceable::Skip }
+    }
+
     fn what(&self, expanded: Option<Expanded>, leading: Option<&Leading>) -> What {
         let Some(expanded) = expanded else {
             return What::Resume { run: self.resume.clone(), plan: None };
@@ -170,12 +177,8 @@ impl Args {
         let options = RunOptions {
             root: None,
             keep_going: self.keep_going,
-            unplaceable: match (self.no_skip, leading) {
-                // Whoever can run it may still join.
-                (_, Some(_)) => Unplaceable::Wait,
-                (true, None) => Unplaceable::Fail,
-                (false, None) => Unplaceable::Skip,
-            },
+            // Whoever can run it may still join.
+            unplaceable: leading.map_or(self.unplaceable(), |_| Unplaceable::Wait),
             timeout: self.timeout.or(expanded.timeout),
         };
         let plan = Arc::new(expanded.plan.done_again(self.again));

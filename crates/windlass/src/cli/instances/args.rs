@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use windlass_core::engine::Unplaceable;
 use windlass_core::instance::{Ci, Role, Shared, Told};
 use windlass_core::time::Span;
 
@@ -134,6 +135,8 @@ impl Said {
             meeting: shared.meeting,
             min_workers,
             patience: self.leader_grace.unwrap_or(PATIENCE),
+            expected_for: self.leader_grace.unwrap_or(GRACE),
+            unplaceable: Unplaceable::Skip,
             link_grace: self.link_grace.unwrap_or(GRACE),
         })
     }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
-use windlass_core::engine::{CancelLevel, Request, WorkerStatus};
-use windlass_core::id::{Incarnation, WorkerId};
+use windlass_core::engine::{CancelLevel, Unplaceable};
 use windlass_core::instance::{Epitaph, Meeting};
 use windlass_core::summary::Summary;
 
 use super::again;
+use super::gathering::others;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::controller::post::{Desk, Epitaph as Left, PostError, Terms};
@@ -39,6 +38,10 @@ pub(crate) struct Leading {
     pub(crate) min_workers: u32,
     /// How long they are waited for.
     pub(crate) patience: Duration,
+    /// How long one that has not come is still expected once the run has begun.
+    pub(crate) expected_for: Duration,
+    /// What becomes of a step that none of them can run.
+    pub(crate) unplaceable: Unplaceable,
     /// How long it goes on without the link.
     pub(crate) link_grace: Duration,
 }
@@ -59,36 +62,6 @@ impl Leading {
         alone.then(|| again::nobody_joined(&self.meeting, self.total))
     }
 
-    /// Notes that the others have gone, as they do when they are told that it is over: their names are free for the next
-    /// run in this store.
-    pub(crate) async fn dismiss(handle: &Handle) {
-        for (worker, incarnation) in others(handle) {
-            let ended = Request::GuardEnded { worker, incarnation, started: Vec::new() };
-            // A leader that cannot note it any more finds them gone after a while.
-            drop(handle.ask(ended).await);
-        }
-    }
-
-    /// Waits for the others that it must not begin without; what to say if they did not come.
-    pub(crate) async fn gather(&self, handle: &Handle) -> Option<String> {
-        let views = handle.views();
-        let (least, by) = (self.min_workers as usize, Instant::now() + self.patience);
-        let mut follower = views.follow(views.look(|view| view.position));
-        loop {
-            let there = others(handle).len();
-            if there >= least {
-                return None;
-            }
-            tokio::select! {
-                _ = follower.next() => {}
-                () = sleep_until(by) => {
-                    let waited = self.patience.as_secs();
-                    return Some(format!("{there} of {least} workers have come in {waited} s"));
-                }
-            }
-        }
-    }
-
     fn explained(&self, error: PostError) -> CliError {
         let name = &self.meeting.name;
         let PostError::Mail { place, error } = error else {
@@ -107,16 +80,6 @@ impl Leading {
             error => CliError::unreachable(format!("{place}: {error}")),
         }
     }
-}
-
-/// Workers other than instance 0's own that are there now.
-fn others(handle: &Handle) -> Vec<(WorkerId, Incarnation)> {
-    let live = |status| matches!(status, WorkerStatus::Online | WorkerStatus::Draining);
-    handle.views().look(|view| {
-        let workers = view.engine.workers().filter(|worker| live(worker.status));
-        let others = workers.filter(|worker| &*worker.name != Leading::WORKER);
-        others.map(|worker| (worker.id, worker.incarnation)).collect()
-    })
 }
 
 /// The leader's end of the link, while it is at work.

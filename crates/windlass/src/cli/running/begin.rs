@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use windlass_core::engine::{Answer, CancelLevel, Event, Request, Submit, Warning};
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
@@ -112,6 +113,11 @@ async fn lead(
     };
     let earlier = mpsc::channel(1).1;
     let Watched { run, summary, from } = watched;
+    // It ends with this function.
+    let mut expecting = JoinSet::new();
+    if let Some(leading) = &order.leading {
+        expecting.spawn(Arc::clone(leading).expect(station.handle().clone(), run));
+    }
     let watch = Watch { order, stores, station, logs, printed, run, interrupts, earlier, post };
     watch.run(summary, from).await
 }
@@ -123,6 +129,7 @@ async fn open_post(
     logs: &Arc<Tee>,
 ) -> Result<Option<Post>, CliError> {
     let Some(leading) = &order.leading else { return Ok(None) };
+    leading.dismiss_strangers(station.handle(), order.store.as_deref()).await;
     let post = Post::open(leading, station, Arc::clone(logs) as _).await?;
     output::talk(&order.look.paint(Ink::Quiet, &leading.greeting()));
     Ok(Some(post))

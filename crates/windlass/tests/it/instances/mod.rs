@@ -4,6 +4,7 @@ mod again;
 mod arrange;
 mod crowd;
 mod deaths;
+mod expected;
 mod faults;
 mod parity;
 mod parts;

@@ -1,0 +1,60 @@
+//! Runs whose crew is complete: nobody is expected to join for them any more.
+//!
+//! In a cluster a step that nobody can run waits, since somebody may be started for it. Where it is known how many take
+//! part, and all of them have come, or have been waited for, it ends as it would on one machine. Who has come is not in the
+//! events of a run, so that is volatile: a new leader gathers its crew anew.
+
+use super::class::Class;
+use super::event::{Settled, Unplaceable};
+use super::request::{Answer, Denial};
+use super::state::Engine;
+use crate::id::RunId;
+use crate::time::{Span, Time};
+
+/// How long a step waits for somebody who could run it when nobody is expected any more. Whoever has just lost the way
+/// comes back within it.
+const CREWED_PATIENCE: Span = Span::secs(1);
+
+impl Engine {
+    /// Nobody is expected to join for a run any more.
+    pub(super) fn crewed(&mut self, run: RunId, unplaceable: Unplaceable) -> Answer {
+        let Some(run_ix) = self.run_ids.get(&run).copied() else {
+            return Answer::Denied(Denial::NoSuchRun(run));
+        };
+        let known = &self.run_ids;
+        self.crewed.retain(|run, _| known.contains_key(run));
+        self.crewed.insert(run, unplaceable);
+        for lane in self.runs[run_ix].lanes.clone() {
+            if !self.board.lanes[lane].is_empty() {
+                self.watch_lane(lane, self.now);
+            }
+        }
+        Answer::Done
+    }
+
+    /// When steps of a class that waits for a worker since then are looked at.
+    pub(super) fn looked_at(&self, class: &Class, since: Time, wait: Span) -> Time {
+        let since = since.max(class.empty_since);
+        let soon = Some(since + CREWED_PATIENCE);
+        let soon = soon.filter(|at| !self.crewed.is_empty() && *at > self.now);
+        soon.map_or(since + wait, |soon| soon.min(since + wait))
+    }
+
+    /// How a step ends that nobody can run since then, if it has waited for long enough.
+    pub(super) fn served_by_nobody(
+        &self,
+        run_ix: u32,
+        class: &Class,
+        (since, wait): (Time, Span),
+    ) -> Option<Settled> {
+        let waited = |patience| since.max(class.empty_since) + patience <= self.now;
+        let run = &self.runs[run_ix];
+        // Whose only workers have died is not what nobody could ever run.
+        let never_served = class.empty_since <= run.submitted_at;
+        match self.crewed.get(&run.id).filter(|_| never_served && waited(CREWED_PATIENCE)) {
+            Some(Unplaceable::Skip) => Some(Settled::SkippedUnplaceable),
+            Some(Unplaceable::Fail) => Some(Settled::FailedNoWorker),
+            Some(Unplaceable::Wait) | None => waited(wait).then_some(Settled::FailedNoWorker),
+        }
+    }
+}
