@@ -25,7 +25,7 @@ mod golden;
 mod guard;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
 mod ha;
-#[cfg(all(feature = "redis", target_os = "linux"))]
+#[cfg(all(feature = "postgres", feature = "redis", target_os = "linux"))]
 mod instances;
 mod links;
 mod logs;

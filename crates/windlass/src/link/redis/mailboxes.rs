@@ -127,9 +127,16 @@ impl RedisMailboxes {
         asked
     }
 
+    /// Where a node of a cluster says that another is: without a host it means its own, and without brackets an IPv6.
     fn elsewhere(&self, there: &str) -> Option<Place> {
         let scheme = if self.address.place.is_secure() { "https" } else { "http" };
-        format!("{scheme}://{there}").parse().ok()
+        let (host, port) = there.rsplit_once(':')?;
+        let host = match host {
+            "" => self.address.place.host().to_owned(),
+            host if host.contains(':') && !host.starts_with('[') => format!("[{host}]"),
+            host => host.to_owned(),
+        };
+        format!("{scheme}://{host}:{port}").parse().ok()
     }
 
     /// Has a script done that answers with a word and what belongs to it.

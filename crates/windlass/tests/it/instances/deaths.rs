@@ -1,15 +1,24 @@
 //! Instances that die, come late, or are there twice.
 
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 use super::arrange::{ELSEWHERE, Fleet, PATIENT, ended_with};
-use crate::links::arrange::dir_link;
+use super::way::{Way, over_each_link};
 use crate::links::redis_server::Redis;
-use crate::run::arrange::{Place, until};
+use crate::run::arrange::until;
+
+over_each_link! {
+    a_killed_workers_step_runs_elsewhere,
+    who_comes_when_the_run_ends_or_later_ends_with_it,
+    workers_of_a_dead_leader_end_and_leave_nothing,
+    a_second_leader_is_told_who_the_first_is,
+    a_second_worker_of_a_number_is_told_who_the_first_is,
+    old_workers_work_for_a_leader_that_begins_again,
+}
 
 /// Its lease would last for a quarter of a minute: the guard has told.
-fn a_killed_workers_step_runs_elsewhere(fleet: &Fleet) {
+fn a_killed_workers_step_runs_elsewhere(way: &Way) {
+    let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(3, "--jobs 1");
     let first = fleet.worker(1, 3, "--jobs 1 --label big");
     fleet.place.until_lines("begun", 1);
@@ -24,23 +33,8 @@ fn a_killed_workers_step_runs_elsewhere(fleet: &Fleet) {
     assert_eq!(tries[1]["worker"], "instance-2", "{tries}");
 }
 
-#[test]
-fn a_killed_workers_step_runs_elsewhere_over_redis() {
-    let redis = Redis::start(&[]);
-    a_killed_workers_step_runs_elsewhere(&Fleet::at(&redis.url(), ELSEWHERE));
-}
-
-#[test]
-fn a_killed_workers_step_runs_elsewhere_over_the_folder_of_the_example() {
-    let folder = TempDir::new().expect("a folder");
-    let link = format!("dir:{}", folder.path().display());
-    a_killed_workers_step_runs_elsewhere(&Fleet::of(dir_link(), &link, Place::with(ELSEWHERE)));
-}
-
-#[test]
-fn who_comes_when_the_run_ends_or_later_ends_with_it() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), PATIENT);
+fn who_comes_when_the_run_ends_or_later_ends_with_it(way: &Way) {
+    let fleet = way.fleet(PATIENT);
     let leader = fleet.leader(4, "--jobs 1");
     fleet.place.until_lines("begun", 1);
     let last_second = fleet.start(1, 4, "");
@@ -52,10 +46,8 @@ fn who_comes_when_the_run_ends_or_later_ends_with_it() {
     assert!(!late.err.contains("joins"), "{}", late.err);
 }
 
-#[test]
-fn workers_of_a_dead_leader_end_and_leave_nothing() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+fn workers_of_a_dead_leader_end_and_leave_nothing(way: &Way) {
+    let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 2s");
     fleet.place.until_lines("begun", 1);
@@ -65,10 +57,8 @@ fn workers_of_a_dead_leader_end_and_leave_nothing() {
     fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
 }
 
-#[test]
-fn a_second_leader_is_told_who_the_first_is() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), PATIENT);
+fn a_second_leader_is_told_who_the_first_is(way: &Way) {
+    let fleet = way.fleet(PATIENT);
     let first = fleet.leader(2, "--jobs 1");
     let second = fleet.elsewhere(PATIENT).start(0, 2, "").ended();
     ended_with(&second, 2, &format!("(process {}) leads", first.pid()));
@@ -78,10 +68,8 @@ fn a_second_leader_is_told_who_the_first_is() {
     ended_with(&third, 2, "nightly-7 is over");
 }
 
-#[test]
-fn a_second_worker_of_a_number_is_told_who_the_first_is() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+fn a_second_worker_of_a_number_is_told_who_the_first_is(way: &Way) {
+    let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let first = fleet.worker(1, 2, "--jobs 1 --label big");
     fleet.place.until_lines("begun", 1);
@@ -112,10 +100,8 @@ fn the_next_run_in_the_same_folder_has_its_own_workers() {
     }
 }
 
-#[test]
-fn old_workers_work_for_a_leader_that_begins_again() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+fn old_workers_work_for_a_leader_that_begins_again(way: &Way) {
+    let fleet = way.fleet(ELSEWHERE);
     let first = fleet.leader(2, "--jobs 1");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 1m");
     fleet.place.until_lines("begun", 1);

@@ -8,4 +8,5 @@ mod expected;
 mod faults;
 mod parity;
 mod parts;
+mod way;
 mod wishes;

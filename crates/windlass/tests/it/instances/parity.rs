@@ -1,11 +1,12 @@
 //! The same file means the same in one process and over a link.
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use super::arrange::{Fleet, ended_with};
+use super::way::{Way, over_each_link};
+use crate::cluster::arrange::Cluster;
 use crate::cluster::parity::{events, outcomes};
-use crate::links::arrange::dir_link;
+use crate::links::redis_cluster::RedisCluster;
 use crate::links::redis_server::Redis;
 use crate::run::arrange::Place;
 
@@ -78,30 +79,52 @@ fn comes_to_the_same(fleet: &Fleet, pipeline: &str) -> Place {
     alone
 }
 
-#[test]
-fn two_hundred_steps_come_to_the_same_over_redis() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), MANY);
+over_each_link! {
+    two_hundred_steps_come_to_the_same,
+    large_outputs_come_to_the_same,
+}
+
+fn two_hundred_steps_come_to_the_same(way: &Way) {
+    let fleet = way.fleet(MANY);
     comes_to_the_same(&fleet, MANY);
     assert!(fleet.place.data("logs latest join").contains("joined fish"));
 }
 
-#[test]
-fn two_hundred_steps_come_to_the_same_over_the_folder_of_the_example() {
-    let folder = TempDir::new().expect("a folder");
-    let link = format!("dir:{}", folder.path().display());
-    let fleet = Fleet::of(dir_link(), &link, Place::with(MANY));
-    comes_to_the_same(&fleet, MANY);
-}
-
-#[test]
-fn large_outputs_come_to_the_same_over_redis() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), LARGE);
+fn large_outputs_come_to_the_same(way: &Way) {
+    let fleet = way.fleet(LARGE);
     let alone = comes_to_the_same(&fleet, LARGE);
     let printed = |place: &Place, step: &str| place.data(&format!("logs latest {step}"));
     for step in ["reads", "large[1]", "large[12]"] {
         assert_eq!(printed(&alone, step), printed(&fleet.place, step), "{step}");
+    }
+}
+
+/// The instances know one node, which has the keys of one run in three.
+#[test]
+fn two_hundred_steps_come_to_the_same_over_a_redis_cluster() {
+    let nodes = RedisCluster::start();
+    for night in ["first", "second", "third"] {
+        comes_to_the_same(&Fleet::at(&nodes.url(), MANY).called(night), MANY);
+    }
+}
+
+/// Not of one run, but of a cluster: what reaches a controller needs no link.
+#[test]
+fn two_hundred_steps_come_to_the_same_over_http() {
+    let alone = Place::with(MANY);
+    let here = alone.run("run --json");
+    let cluster = Cluster::start("--no-exec");
+    let _workers = ["ann", "ben", "cleo"].map(|name| cluster.worker(name, "--slots 1"));
+    let run = cluster.ended(&cluster.submit(MANY));
+    let id = run["id"].as_str().expect("an id");
+    let told_there = cluster.get(&format!("/runs/{id}/events?limit=10000"));
+    let told_there = told_there.as_array().expect("a list").iter();
+    // Whose word it was is told where somebody asked.
+    let told_there: Vec<Value> = told_there.filter(|it| it["type"] != "acted").cloned().collect();
+    assert_eq!(outcomes(&alone.show()), outcomes(&run));
+    assert_eq!(events(&told(&here.out)), events(&told_there));
+    for name in ["ann", "ben", "cleo"] {
+        assert!(run["steps"].to_string().contains(name), "{name} did nothing");
     }
 }
 

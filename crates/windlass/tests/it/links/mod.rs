@@ -14,4 +14,6 @@ mod processes;
 #[cfg(all(feature = "redis", target_os = "linux"))]
 mod redis;
 #[cfg(all(feature = "redis", target_os = "linux"))]
+pub(crate) mod redis_cluster;
+#[cfg(all(feature = "redis", target_os = "linux"))]
 pub(crate) mod redis_server;

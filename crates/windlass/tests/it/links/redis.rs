@@ -29,6 +29,20 @@ fn story<T>(story: impl Future<Output = T>) -> T {
     runtime.block_on(limited).expect("it ends")
 }
 
+/// Leads there, and sends and takes a letter.
+pub(super) fn works(url: &str, run: &str) {
+    let mailboxes = open(url, run);
+    story(async {
+        mailboxes.bind("ann".to_owned(), TERM).await?;
+        mailboxes.send(vec![Letter { to: Mailbox(7), bytes: b"hello".to_vec() }]).await?;
+        let letters = mailboxes.receive(Mailbox(7), TERM).await?;
+        assert_eq!(letters, [b"hello"]);
+        assert_eq!(mailboxes.look().await?.by.as_deref(), Some("ann"));
+        Ok::<(), MailError>(())
+    })
+    .unwrap_or_else(|error| panic!("{run}: {error}"));
+}
+
 /// Why it cannot be bound.
 fn refusal(mailboxes: &dyn Mailboxes) -> MailError {
     story(mailboxes.bind("ann".to_owned(), TERM)).expect_err("it cannot be used")
