@@ -71,8 +71,8 @@ impl HttpLink {
         message: &impl Serialize,
         within: Duration,
     ) -> Result<T, LinkError> {
-        // Everybody is asked once, who was named as the leader once more; then its worker rests before it tries again.
-        let mut tries = self.given.len() + 1;
+        // Everybody is asked once; then its worker rests before it tries again.
+        let (mut tried, mut not_leader) = (Vec::new(), None);
         loop {
             let place = self.place();
             let answered = self.client.post(&place, path, message, within).await;
@@ -80,9 +80,13 @@ impl HttpLink {
                 Err(error) if !error.is_final() => error,
                 answered => return answered,
             };
-            tries -= 1;
-            if tries == 0 || self.place() == place {
-                return Err(error);
+            if matches!(error, LinkError::NotLeader(_)) {
+                not_leader = Some(error.clone());
+            }
+            tried.push(place);
+            if !self.turn_from(&tried) {
+                // Who does not lead knows soon who does: that tells more than that another one is not there.
+                return Err(not_leader.unwrap_or(error));
             }
         }
     }
@@ -124,6 +128,19 @@ impl HttpLink {
     fn unreachable(&self, place: &Place, reason: String) -> LinkError {
         self.turn_to(place, None);
         LinkError::Unreachable { place: place.to_string(), reason }
+    }
+
+    /// Sees to it that somebody is asked next who was not, if there is anybody.
+    fn turn_from(&self, tried: &[Place]) -> bool {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tried.contains(&now) {
+            return true;
+        }
+        let next = self.given.iter().find(|place| !tried.contains(place));
+        if let Some(next) = next {
+            now.clone_from(next);
+        }
+        next.is_some()
     }
 
     /// Goes where it was sent, or else to the next place that it was given. Of several calls that fail together, one
@@ -231,6 +248,6 @@ mod tests {
         assert!(matches!(lost, LinkError::Unreachable { .. }), "{lost:?}");
         let mut tried = desert.0.lock().unwrap().clone();
         tried.dedup();
-        assert_eq!(tried, [1, 2, 3, 1]);
+        assert_eq!(tried, [1, 2, 3]);
     }
 }
