@@ -12,6 +12,7 @@ mod hosts;
 mod limits;
 mod matrix;
 mod metrics;
+mod observed;
 mod openapi;
 mod reading;
 mod runs;

@@ -55,9 +55,14 @@ impl Observer {
     }
 
     fn ask(&self, method: &str, path: &str) -> Option<Told> {
+        self.ask_with(method, path, "")
+    }
+
+    /// The same, with these headers.
+    fn ask_with(&self, method: &str, path: &str, more: &str) -> Option<Told> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\n", self.port);
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\n{more}", self.port);
         let rest =
             "content-length: 2\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{}";
         stream.write_all(format!("{head}{rest}").as_bytes()).ok()?;
@@ -202,6 +207,43 @@ fn it_shows_a_token_and_asks_for_one_where_it_was_given_both() {
     assert_eq!(observer.get("/runs").status, 401);
     assert_eq!(observer.get("/workers").status, 401);
     assert_eq!(observer.get("/healthz").status, 200);
+}
+
+/// Who may ask is part of what it reads, and so is who may no longer.
+#[test]
+fn tokens_of_the_cluster_open_it_as_they_open_the_leader_until_they_are_revoked() {
+    let place = Place::with("");
+    for (name, scope) in [("boss", "admin"), ("ci", "read"), ("crew", "worker")] {
+        place.file(name, place.data(&format!("token create {name} --scope {scope}")));
+    }
+    let cluster = Cluster::start_in(place, "--jobs 1");
+    let file = |name: &str| cluster.place.path().join(name).display().to_string();
+    let observe = |token: &str| format!("--observe-token-file {}", file(token));
+    let less =
+        Place::with("").run(&format!("serve --observe {} {}", url(cluster.port), observe("ci")));
+    assert_eq!(less.code, Some(5), "{less:?}");
+    assert!(less.err.contains("scope `admin`"), "digests are in what it reads: {}", less.err);
+    let observer = Observer::of(&url(cluster.port), &observe("boss"));
+    let status = |token: &str, path: &str| {
+        let shown = format!("authorization: Bearer {}\r\n", cluster.place.read(token).trim());
+        observer.ask_with("GET", path, &shown).map_or(0, |told| told.status)
+    };
+    assert_eq!(observer.get("/workers").status, 401, "it asks for one");
+    for (token, path, answered) in [
+        ("ci", "/workers", 200),
+        ("ci", "/runs", 200),
+        ("ci", "/tokens", 403),
+        ("ci", "/journal?after=0", 403),
+        ("crew", "/workers", 403),
+        ("boss", "/tokens", 200),
+    ] {
+        assert_eq!(status(token, path), answered, "{token} {path}");
+    }
+    let to = format!("--to {} --token-file boss", url(cluster.port));
+    cluster.place.data(&format!("token revoke ci {to}"));
+    until("it has read that", || status("ci", "/workers") == 401);
+    assert_eq!(status("ci", "/runs"), 401, "what the leader is asked for, too");
+    assert_eq!(status("boss", "/workers"), 200);
 }
 
 #[test]

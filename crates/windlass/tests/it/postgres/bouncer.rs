@@ -10,6 +10,7 @@ use windlass::archive::{Archive, PostgresArchive};
 use windlass::conformance::{self, Handle, Harness, block_on};
 use windlass::core::time::Span;
 use windlass::journal::{PostgresJournal, PostgresOptions};
+use windlass::link::post::{Links, Site};
 use windlass::logs::{LogStore, PostgresLogs};
 use windlass::tables::PostgresTables;
 
@@ -53,7 +54,7 @@ impl Bouncer {
         );
         fs::write(folder.join("pgbouncer.ini"), settings).expect("a file");
         // It reads them once. More than there are checks.
-        let roles: Vec<String> = (0..200).map(|_| fresh_name()).collect();
+        let roles: Vec<String> = (0..300).map(|_| fresh_name()).collect();
         let lines: Vec<String> = roles.iter().map(|role| format!("\"{role}\" \"\"")).collect();
         fs::write(folder.join("roles"), lines.join("\n")).expect("a file");
         let mut keeper = account.command("sh");
@@ -118,4 +119,16 @@ fn archive_and_logs_keep_their_promises_through_a_pooler() {
         }
     });
     block_on(PostgresTables::open(&bouncer().fresh().0)).expect("the tables open");
+}
+
+/// Letters too: nobody can be told of them there, so they are looked for.
+#[test]
+fn a_link_keeps_its_promises_through_a_pooler() {
+    conformance::link("pgbouncer", || {
+        let (url, _) = bouncer().fresh();
+        move || {
+            let site = Site { url: url.clone(), run: "run".to_owned(), ca: None };
+            Links::built_in().open(&site).expect("it is an address")
+        }
+    });
 }

@@ -1,0 +1,94 @@
+//! An observer that comes back when what it had not read has left the journal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use windlass::clock::Clock;
+use windlass::controller::observing::Upstream;
+use windlass::controller::{Handle, Node, NodeConfig, StandBy};
+use windlass::core::engine::Config;
+use windlass::core::id::RunId;
+use windlass::core::time::Span;
+use windlass::journal::{Candidate, Position, Snapshot, encode_state};
+use windlass::link::http::{Places, Tcp};
+use windlass::local::Stores;
+use windlass::shutdown::ShutdownSender;
+
+use super::arrange::{Controller, Setup};
+
+const PIPELINE: &str = "steps: { a: { run: make } }";
+
+/// Longer than anything here takes on a machine that is overloaded.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A node that observes a controller, as far as that is now; it reads on when it is run.
+async fn observer_of(controller: &Controller) -> (Node, Handle) {
+    let places: Places = format!("http://{}", controller.address).parse().expect("an address");
+    let upstream = Arc::new(Upstream::new(places, Arc::new(Tcp), None));
+    let cluster = upstream.cluster().await.expect("it answers").id;
+    let config = NodeConfig {
+        candidate: Candidate { node: "looker".to_owned(), address: None },
+        engine: Config::default(),
+        ttl: Span::secs(15),
+        own: None,
+        stand_by: StandBy::Wait,
+        clock: Clock::of_runtime(),
+    };
+    Node::open(Stores::observing(upstream, cluster).journal, config).await.expect("it opens")
+}
+
+fn position(handle: &Handle) -> Position {
+    handle.views().look(|view| view.position)
+}
+
+async fn until_it_has_read_all(handle: &Handle, controller: &Controller) {
+    let all = async {
+        while position(handle) != position(controller.station.handle()) {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, all).await.expect("it has read everything");
+}
+
+fn knows(handle: &Handle, run: &str) -> bool {
+    let run = RunId::parse(run).expect("an id");
+    handle.views().look(|view| view.engine.run_status(run)).is_some()
+}
+
+#[tokio::test]
+async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_goes_on() {
+    let stores = Stores::in_memory();
+    let controller = Controller::with(Setup { stores: stores.clone(), ..Setup::default() }).await;
+    let before = controller.submit(PIPELINE).await;
+    let (node, observer) = observer_of(&controller).await;
+    assert!(knows(&observer, &before));
+    // It is away, and the leader goes on without it: the journal keeps two states, and what is behind the older.
+    let mut missed = Vec::new();
+    for _ in 0..3 {
+        missed.push(controller.submit(PIPELINE).await);
+        let views = controller.station.handle().views();
+        let snapshot = views
+            .look(|view| Snapshot { position: view.position, state: encode_state(&view.engine) });
+        stores.journal.save(snapshot).await.expect("it saves");
+    }
+    let upto = stores.journal.prune(Position(u64::MAX)).await.expect("it prunes");
+    let had = position(&observer);
+    assert!(upto > had, "what comes next has left: {upto} and {had}");
+    let gone = controller.get(&format!("/journal?after={}", had.0 - 1)).await;
+    assert_eq!(gone.refusal(), (410, "gone"));
+    assert!(!knows(&observer, &missed[0]));
+
+    let (end, shutdown) = ShutdownSender::new();
+    let running = tokio::spawn(node.run(shutdown));
+    until_it_has_read_all(&observer, &controller).await;
+    for run in missed.iter().chain([&before]) {
+        assert!(knows(&observer, run), "{run}");
+    }
+    let after = controller.submit(PIPELINE).await;
+    until_it_has_read_all(&observer, &controller).await;
+    assert!(knows(&observer, &after), "it follows as before");
+    end.shut_down();
+    running.await.expect("it does not panic").expect("it ends in good order");
+    controller.shut_down().await;
+}
