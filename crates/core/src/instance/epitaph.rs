@@ -20,6 +20,11 @@ impl Epitaph {
         Self(format!("run {run} {status}"))
     }
 
+    /// That of one that was to be called so, and never began.
+    pub fn called_off(name: &str) -> Self {
+        Self(format!("{name}{CANCELLED}"))
+    }
+
     /// One that was found.
     pub fn found(text: &str) -> Self {
         Self(text.to_owned())
@@ -47,6 +52,7 @@ mod tests {
             let found = Epitaph::found(&Epitaph::new("1x", status).to_string());
             assert_eq!(found.is_of_cancelled(), status == RunStatus::Cancelled, "{found}");
         }
+        assert!(Epitaph::called_off("nightly-7").is_of_cancelled());
         assert!(!Epitaph::found("something else").is_of_cancelled());
     }
 }

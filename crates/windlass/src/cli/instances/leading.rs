@@ -15,13 +15,16 @@ use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::controller::post::{Desk, Epitaph as Left, PostError, Terms};
 use crate::controller::{Handle, Intake};
-use crate::link::post::{Key, MailError, Mailboxes};
+use crate::link::post::{Key, MailError, Mailboxes, Unread};
 use crate::local::Station;
 use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
 
 /// Wishes of other instances that wait: the first two mean something.
 const WISHES_MAX: usize = 4;
+
+/// Kinds of letters that cannot be read.
+const UNREAD_MAX: usize = 4;
 
 /// How instance 0 leads.
 #[derive(Debug)]
@@ -89,6 +92,7 @@ pub(crate) struct Post {
     shutdown: ShutdownSender,
     epitaph: Left,
     wishes: mpsc::Receiver<CancelLevel>,
+    unread: mpsc::Receiver<Unread>,
     leading: Arc<Leading>,
 }
 
@@ -96,6 +100,8 @@ pub(crate) struct Post {
 pub(crate) enum PostNews {
     /// An instance wants the run to end.
     Cancel(CancelLevel),
+    /// Somebody sends what cannot be read.
+    Unread(Unread),
     /// It cannot be gone on with.
     Failed(CliError),
 }
@@ -115,17 +121,19 @@ impl Post {
         let at = (Arc::clone(&leading.mailboxes), leading.key.clone());
         let desk = Desk::bind(at, terms, leading.meeting.name.clone(), (handle, intake)).await;
         let (wants, wishes) = mpsc::channel(WISHES_MAX);
-        let desk = desk.map_err(|error| leading.explained(error))?.obeying(wants);
+        let (notes, unread) = mpsc::channel(UNREAD_MAX);
+        let desk = desk.map_err(|error| leading.explained(error))?.obeying(wants).noting(notes);
         let (shutdown, ends) = ShutdownSender::new();
         let epitaph = desk.epitaph();
         let desk = tokio::spawn(desk.run(ends));
-        Ok(Self { desk, shutdown, epitaph, wishes, leading: Arc::clone(leading) })
+        Ok(Self { desk, shutdown, epitaph, wishes, unread, leading: Arc::clone(leading) })
     }
 
     /// Waits for something that is not answered by a letter.
     pub(crate) async fn next(&mut self) -> PostNews {
         tokio::select! {
             Some(level) = self.wishes.recv() => PostNews::Cancel(level),
+            Some(why) = self.unread.recv() => PostNews::Unread(why),
             ended = &mut self.desk => PostNews::Failed(match ended {
                 Ok(Err(error)) => self.leading.explained(error),
                 Ok(Ok(())) => CliError::unreachable("the link has ended"),
@@ -136,7 +144,16 @@ impl Post {
 
     /// Tells everybody what became of the run, and those who come later.
     pub(crate) async fn end(self, summary: &Summary) {
-        let epitaph = Epitaph::new(&summary.run().to_string(), summary.status());
+        self.leave(&Epitaph::new(&summary.run().to_string(), summary.status())).await;
+    }
+
+    /// Tells everybody that there will be no run.
+    pub(crate) async fn call_off(self) {
+        let epitaph = Epitaph::called_off(&self.leading.meeting.name);
+        self.leave(&epitaph).await;
+    }
+
+    async fn leave(self, epitaph: &Epitaph) {
         self.epitaph.write(epitaph.to_string());
         self.shutdown.shut_down();
         drop(self.desk.await);

@@ -133,12 +133,21 @@ impl Instance<'_> {
                     }
                     Told::End => {
                         ends += 1;
-                        self.log.note(Level::Info, "ending: steps that run here are finished first");
-                        if ends == 1 { drain.shut_down() } else { kill.shut_down() }
+                        self.end(ends, &drain, &kill);
                     }
                 },
             }
         }
+    }
+
+    /// Ends this instance: the first time when its steps have ended.
+    fn end(&self, times: u32, drain: &ShutdownSender, kill: &ShutdownSender) {
+        let (what, order) = match times {
+            1 => ("ending: steps that run here are finished first", drain),
+            _ => ("ending: steps that run here are killed", kill),
+        };
+        self.log.note(Level::Info, what);
+        order.shut_down();
     }
 
     /// Asks the leader to end the run: the first time politely.
@@ -207,7 +216,7 @@ impl Meets {
 
     fn no_leader(&self, why: &dyn std::fmt::Display) -> CliError {
         let error = CliError::unreachable(format!("{}: {why}", self.meeting.name));
-        let usual = || "is instance 0 running, with the same link and run id?".to_owned();
+        let usual = || "is instance 0 running, with the same link, run id and secret?".to_owned();
         error.hint(again::nobody_leads(&self.meeting).unwrap_or_else(usual))
     }
 

@@ -10,13 +10,14 @@ use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
 
-use super::interrupts::{Interrupts, Wish};
+use super::company::{self, Company};
+use super::interrupts::Interrupts;
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
 use crate::chance::new_run;
 use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
-use crate::cli::instances::{Leading, Post};
+use crate::cli::instances::Leading;
 use crate::cli::output::{self, Ink};
 use crate::cli::{environment, exit};
 use crate::controller::api::About;
@@ -101,12 +102,18 @@ async fn lead(
     abandon(order, &station, resumed).await?;
     let mut interrupts = Interrupts::listen()
         .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
-    let post = open_post(order, &station, &logs).await?;
-    station.work(crew(order, Arc::clone(&logs)).await?).await?;
-    if gather(order, &station, &mut interrupts).await == Gathered::Interrupted {
-        station.shut_down().await?;
-        return Ok(exit::INTERRUPTED);
+    let mut company = company::meet(order, &station, &logs, &mut interrupts).await?;
+    if let Company::Met(post) = company {
+        station.work(crew(order, Arc::clone(&logs)).await?).await?;
+        company = company::gather(order, &station, post, &mut interrupts).await?;
     }
+    let post = match company {
+        Company::Met(post) => post,
+        Company::CalledOff(code) => {
+            station.shut_down().await?;
+            return Ok(code);
+        }
+    };
     let watched = match resumed {
         None => submit(order, &station).await?,
         Some(run) => go_on(stores, run).await?,
@@ -120,42 +127,6 @@ async fn lead(
     }
     let watch = Watch { order, stores, station, logs, printed, run, interrupts, earlier, post };
     watch.run(summary, from).await
-}
-
-/// Takes the lead of other instances, where there are any.
-async fn open_post(
-    order: &Order,
-    station: &Station,
-    logs: &Arc<Tee>,
-) -> Result<Option<Post>, CliError> {
-    let Some(leading) = &order.leading else { return Ok(None) };
-    leading.dismiss_strangers(station.handle(), order.store.as_deref()).await;
-    let post = Post::open(leading, station, Arc::clone(logs) as _).await?;
-    output::talk(&order.look.paint(Ink::Quiet, &leading.greeting()));
-    Ok(Some(post))
-}
-
-/// How waiting for others ended.
-#[derive(PartialEq, Eq)]
-enum Gathered {
-    Enough,
-    Interrupted,
-}
-
-/// Waits for other instances, if it was told to.
-async fn gather(order: &Order, station: &Station, interrupts: &mut Interrupts) -> Gathered {
-    let Some(leading) = &order.leading else { return Gathered::Enough };
-    let ends = async { while interrupts.next().await != Wish::End {} };
-    tokio::select! {
-        missing = leading.gather(station.handle()) => {
-            if let Some(missing) = missing {
-                let warning = order.look.paint(Ink::Warn, "warning:");
-                output::talk(&format!("{warning} {missing}; it begins all the same"));
-            }
-            Gathered::Enough
-        }
-        () = ends => Gathered::Interrupted,
-    }
 }
 
 async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {

@@ -5,11 +5,13 @@
 //! | `order` | what was asked for |
 //! | `earlier` | how long its steps took before |
 //! | `begin` | opens the stores, starts the station, submits or resumes |
+//! | `company` | other instances, before it begins: bound, and waited for |
 //! | `watch` | follows the run: events and output to the screen, signals to the leader |
 //! | `interrupts` | Ctrl-C, SIGTERM, a closed terminal, `t` |
 //! | `finish` | the ending, JUnit, GitHub, the exit code |
 
 mod begin;
+mod company;
 mod earlier;
 mod finish;
 mod interrupts;

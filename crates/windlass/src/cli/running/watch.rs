@@ -186,6 +186,7 @@ impl Watch<'_> {
                 }
                 News::Failed(error) => return Err(self.failed(error)),
                 News::Post(PostNews::Cancel(level)) => self.cancel(level),
+                News::Post(PostNews::Unread(why)) => screen.insert(&format!("warning: {why}")),
                 News::Post(PostNews::Failed(error)) => return Err(self.hinted(error)),
             }
         }

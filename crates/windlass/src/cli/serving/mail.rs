@@ -1,14 +1,16 @@
 //! The leader's end of links through mailboxes, beside a controller's API.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::cli::output::{Level, Logger};
 use crate::controller::post::{Desk, PostError, Terms};
 use crate::controller::{Handle, Histories, Intake, View};
-use crate::link::post::{Key, Mailboxes};
+use crate::link::post::{Key, Mailboxes, Unread};
 use crate::logs::Announced;
 use crate::shutdown::{Shutdown, ShutdownSender};
 
@@ -17,6 +19,9 @@ const LOOKS_EVERY: Duration = Duration::from_millis(250);
 
 /// The pause before a place is tried again that could not be used.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// Kinds of letters that cannot be read.
+const UNREAD_MAX: usize = 4;
 
 /// A place where workers may leave letters for whoever leads.
 #[derive(Clone, Debug)]
@@ -70,15 +75,25 @@ impl MailRoom {
         };
         self.log.note(Level::Info, format!("workers can join by letters at {place}"));
         let (sender, ends) = ShutdownSender::new();
-        let desk = desk.run(ends);
+        let (notes, unread) = mpsc::channel(UNREAD_MAX);
+        let desk = desk.noting(notes).run(ends);
         tokio::pin!(desk);
         tokio::select! {
             ended = &mut desk => return ended,
             () = shutdown.wait() => {}
             () = self.deposed() => {}
+            () = self.tell(unread) => {}
         }
         sender.shut_down();
         desk.await
+    }
+
+    /// Tells of letters that cannot be read, for ever.
+    async fn tell(&self, mut unread: mpsc::Receiver<Unread>) {
+        while let Some(why) = unread.recv().await {
+            self.log.note(Level::Warn, format!("at {}: {why}", self.place.mailboxes.place()));
+        }
+        pending().await
     }
 
     async fn deposed(&self) {

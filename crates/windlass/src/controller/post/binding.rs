@@ -67,17 +67,27 @@ impl Binding {
         terms: Terms,
     ) -> Result<Self, PostError> {
         let began = Instant::now();
+        // From then on: what was asked before may have been bound itself, without its knowing.
+        let mut led_since = None;
         loop {
             let error = match mailboxes.bind(terms.by.clone(), terms.term).await {
                 Ok(epoch) => return Ok(Self { mailboxes, epoch, terms }),
                 Err(error) => error,
             };
-            let waited = began.elapsed();
-            let is_led = matches!(error, MailError::AlreadyLed { .. });
-            if is_led && waited > terms.term + PAUSE || !is_led && !error.is_retryable() {
+            let over = match error {
+                MailError::AlreadyLed { .. } => {
+                    led_since.get_or_insert_with(Instant::now).elapsed() > terms.term + PAUSE
+                }
+                _ => {
+                    led_since = None;
+                    !error.is_retryable()
+                }
+            };
+            if over {
                 return Err(PostError::Mail { place: mailboxes.place(), error });
             }
-            if waited > terms.link_grace {
+            let waited = began.elapsed();
+            if led_since.is_none() && waited > terms.link_grace {
                 return Err(no_link(&*mailboxes, waited, &error));
             }
             sleep(PAUSE).await;

@@ -1,6 +1,7 @@
 //! A leader that receives letters, and answers them.
 
 use std::collections::BTreeSet;
+use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,9 @@ use super::answering::Answering;
 use super::binding::{Binding, PostError, Terms};
 use super::outbox;
 use crate::controller::{Handle, Intake};
-use crate::link::post::{Answer, Ask, Envelope, Epoch, Key, Letter, Mailbox, Mailboxes};
+use crate::link::post::{
+    Answer, Ask, Envelope, Epoch, Key, Letter, Mailbox, Mailboxes, Reader, Unread,
+};
 use crate::shutdown::Shutdown;
 
 /// How long one call waits for letters.
@@ -57,6 +60,7 @@ pub struct Desk {
     key: Key,
     answering: Answering,
     epitaph: Epitaph,
+    unread: Option<mpsc::Sender<Unread>>,
 }
 
 impl Desk {
@@ -70,13 +74,20 @@ impl Desk {
     ) -> Result<Self, PostError> {
         let binding = Binding::new(mailboxes, terms).await?;
         let answering = Answering { handle, intake, cluster, wishes: None };
-        Ok(Self { binding, key, answering, epitaph: Epitaph::default() })
+        Ok(Self { binding, key, answering, epitaph: Epitaph::default(), unread: None })
     }
 
     /// Tells when a worker wants the run to end that all are here for.
     #[must_use]
     pub fn obeying(mut self, wishes: mpsc::Sender<CancelLevel>) -> Self {
         self.answering.wishes = Some(wishes);
+        self
+    }
+
+    /// Tells of letters that it cannot read, the first of each kind.
+    #[must_use]
+    pub fn noting(mut self, unread: mpsc::Sender<Unread>) -> Self {
+        self.unread = Some(unread);
         self
     }
 
@@ -90,7 +101,10 @@ impl Desk {
         let (outbox, letters) = mpsc::channel(OUTBOX_MAX);
         let mut counter = Counter {
             epoch: self.binding.epoch,
+            reader: Reader::new(self.key.clone(), Mailbox::LEADER),
             key: self.key,
+            unread: self.unread,
+            noted: Vec::new(),
             answering: Arc::new(self.answering),
             under_way: JoinSet::new(),
             outbox,
@@ -113,9 +127,13 @@ impl Desk {
 struct Counter {
     epoch: Epoch,
     key: Key,
+    reader: Reader,
+    unread: Option<mpsc::Sender<Unread>>,
+    /// What was told of letters that cannot be read.
+    noted: Vec<Discriminant<Unread>>,
     answering: Arc<Answering>,
     under_way: JoinSet<()>,
-    outbox: mpsc::Sender<Letter>,
+    outbox: mpsc::Sender<Vec<Letter>>,
     correspondents: BTreeSet<Mailbox>,
 }
 
@@ -134,9 +152,10 @@ impl Counter {
     }
 
     fn take(&mut self, letter: &[u8]) {
-        // What cannot be read is as good as lost.
-        let Ok((asked, ask)) = Envelope::open::<Ask>(letter, &self.key, Mailbox::LEADER) else {
-            return;
+        let (asked, ask) = match self.reader.read::<Ask>(letter) {
+            Ok(Some(read)) => read,
+            Ok(None) => return,
+            Err(unread) => return self.note(unread),
         };
         if self.correspondents.len() < CORRESPONDENTS_MAX {
             self.correspondents.insert(asked.from);
@@ -151,8 +170,20 @@ impl Counter {
             let is_ours = asked.epoch == epoch;
             let answer = if is_ours { answering.answer(ask).await } else { Answer::Missent };
             let envelope = Envelope { epoch, from: Mailbox::LEADER, to: asked.from, ..asked };
-            drop(outbox.send(envelope.seal(&key, &answer)).await);
+            // What is too large for letters is not; whoever asked may ask again.
+            if let Ok(letters) = envelope.seal(&key, &answer) {
+                drop(outbox.send(letters).await);
+            }
         });
+    }
+
+    /// What cannot be read is as good as lost, but whoever runs this may have mistyped a secret: each kind is told once.
+    fn note(&mut self, why: Unread) {
+        let (kind, unread) = (discriminant(&why), self.unread.as_ref());
+        if let Some(unread) = unread.filter(|_| !self.noted.contains(&kind)) {
+            self.noted.push(kind);
+            let _ = unread.try_send(why);
+        }
     }
 
     /// Gives the place up. If everything is over, everybody is told.
@@ -163,9 +194,9 @@ impl Counter {
         let over = Answer::Over(epitaph);
         let letter = |to: &Mailbox| {
             let envelope = Envelope { epoch, from: Mailbox::LEADER, to: *to, number: 0 };
-            envelope.seal(&self.key, &over)
+            envelope.seal(&self.key, &over).unwrap_or_default()
         };
-        let letters: Vec<Letter> = self.correspondents.iter().map(letter).collect();
+        let letters: Vec<Letter> = self.correspondents.iter().flat_map(letter).collect();
         outbox::send(mailboxes, letters).await;
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::link::post::{Letter, MailError, Mailboxes};
 
-/// Letters that leave together.
+/// Answers that leave together.
 const BATCH_MAX: usize = 64;
 
 /// How long letters are tried for that the place does not take: by then their workers ask again.
@@ -17,10 +17,10 @@ const TRIED_FOR: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Sends what comes, as much at once as has gathered, for as long as anything can come.
-pub(super) async fn send_all(mailboxes: &dyn Mailboxes, mut letters: mpsc::Receiver<Letter>) {
+pub(super) async fn send_all(mailboxes: &dyn Mailboxes, mut answers: mpsc::Receiver<Vec<Letter>>) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
-    while letters.recv_many(&mut batch, BATCH_MAX).await > 0 {
-        send(mailboxes, std::mem::take(&mut batch)).await;
+    while answers.recv_many(&mut batch, BATCH_MAX).await > 0 {
+        send(mailboxes, batch.drain(..).flatten().collect()).await;
     }
 }
 

@@ -6,7 +6,9 @@
 //!  8 bytes   from        the mailbox for the answer
 //!  8 bytes   to
 //!  8 bytes   number      of the question that it asks or answers
-//!  …         body        postcard
+//!  2 bytes   part        of a message that one letter cannot hold, from 0
+//!  2 bytes   parts
+//!  …         body        postcard, or the part of it
 //!  32 bytes  proof       BLAKE3, keyed, of everything before
 //! ```
 //!
@@ -15,15 +17,21 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use super::mailboxes::{Epoch, Letter, Mailbox};
+use super::mailboxes::{Epoch, LETTER_MAX, Letter, MailError, Mailbox};
 
 /// The version of this page and of the messages. It grows when an older end would misunderstand a newer.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
-const HEAD: usize = 1 + 4 * 8;
+const NUMBERS: usize = 4 * 8;
+const HEAD: usize = 1 + NUMBERS + 2 * 2;
 const PROOF: usize = blake3::OUT_LEN;
+
+/// The most bytes of a message, in parts: what one takes over HTTP.
+pub(super) const MESSAGE_MAX: usize = 16 << 20;
+
+/// Bytes of it in one letter.
+const PART: usize = LETTER_MAX - HEAD - PROOF;
 
 /// By what letters are proved: whoever has it is believed.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,50 +79,82 @@ pub struct Envelope {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// Its writer does not know the secret, or it was damaged.
-    #[error("a letter whose writer does not know the run's secret")]
+    #[error(
+        "a letter came whose writer does not know the secret: WINDLASS_RUN_SECRET has to be the same everywhere"
+    )]
     Unproved,
     /// It is of another version.
     #[error(
-        "a letter of protocol {0}, where {VERSION} is spoken: use one version of windlass everywhere"
+        "a letter of protocol {0} came, where {VERSION} is spoken: use one version of windlass everywhere"
     )]
     Version(u8),
     /// It is none of ours.
-    #[error("a letter that makes no sense: {0}")]
+    #[error("a letter came that makes no sense: {0}")]
     Nonsense(String),
 }
 
+/// What is in one letter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Part<'a> {
+    /// The how-manieth part of its message, from 0.
+    pub(super) at: u16,
+    /// How many there are.
+    pub(super) of: u16,
+    pub(super) bytes: &'a [u8],
+}
+
 impl Envelope {
-    /// A letter with this outside.
-    pub fn seal(&self, key: &Key, body: &impl Serialize) -> Letter {
-        let mut bytes = Vec::with_capacity(HEAD + PROOF + 256);
+    /// A message with this outside: one letter, or as many as it takes.
+    pub fn seal(&self, key: &Key, message: &impl Serialize) -> Result<Vec<Letter>, MailError> {
+        let message = postcard::to_stdvec(message).expect("messages are plain data");
+        if message.len() > MESSAGE_MAX {
+            return Err(MailError::TooLarge { bytes: message.len() });
+        }
+        let parts: Vec<&[u8]> = message.chunks(PART).collect();
+        let of = u16::try_from(parts.len().max(1)).expect("a message has a bound");
+        let nothing: &[u8] = &[];
+        let parts = if parts.is_empty() { vec![nothing] } else { parts };
+        let parts = (0..of).zip(parts).map(|(at, bytes)| Part { at, of, bytes });
+        Ok(parts.map(|part| self.seal_part(key, &part)).collect())
+    }
+
+    fn seal_part(&self, key: &Key, part: &Part<'_>) -> Letter {
+        let mut bytes = Vec::with_capacity(HEAD + part.bytes.len() + PROOF);
         bytes.push(VERSION);
         for number in [self.epoch.0, self.from.0, self.to.0, self.number] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        let mut bytes = postcard::to_extend(body, bytes).expect("messages are plain data");
+        bytes.extend_from_slice(&part.at.to_le_bytes());
+        bytes.extend_from_slice(&part.of.to_le_bytes());
+        bytes.extend_from_slice(part.bytes);
         let proof = blake3::keyed_hash(&key.0, &bytes);
         bytes.extend_from_slice(proof.as_bytes());
         Letter { to: self.to, bytes }
     }
 
-    /// Reads a letter that came to a mailbox.
-    pub fn open<T: DeserializeOwned>(
-        bytes: &[u8],
+    /// Opens a letter that came to a mailbox.
+    pub(super) fn open<'a>(
+        bytes: &'a [u8],
         key: &Key,
         own: Mailbox,
-    ) -> Result<(Self, T), Unread> {
+    ) -> Result<(Self, Part<'a>), Unread> {
         let (signed, proof) = bytes.split_last_chunk::<PROOF>().ok_or(Unread::Unproved)?;
         // Compared in constant time.
         if blake3::keyed_hash(&key.0, signed) != blake3::Hash::from_bytes(*proof) {
             return Err(Unread::Unproved);
         }
-        let (head, body) = signed.split_at_checked(HEAD).ok_or(Unread::Unproved)?;
-        if head[0] != VERSION {
-            return Err(Unread::Version(head[0]));
+        let version = signed.first().ok_or(Unread::Unproved)?;
+        if *version != VERSION {
+            return Err(Unread::Version(*version));
         }
+        let (head, bytes) = signed.split_at_checked(HEAD).ok_or(Unread::Unproved)?;
         let number = |at: usize| {
             let bytes = head[1 + 8 * at..9 + 8 * at].try_into();
             u64::from_le_bytes(bytes.expect("eight bytes were cut"))
+        };
+        let small = |at: usize| {
+            let bytes = head[1 + NUMBERS + 2 * at..3 + NUMBERS + 2 * at].try_into();
+            u16::from_le_bytes(bytes.expect("two bytes were cut"))
         };
         let (epoch, from) = (Epoch(number(0)), Mailbox(number(1)));
         let envelope = Self { epoch, from, to: Mailbox(number(2)), number: number(3) };
@@ -122,8 +162,7 @@ impl Envelope {
             // What was proved for one is not believed by another.
             return Err(Unread::Unproved);
         }
-        let body = postcard::from_bytes(body);
-        Ok((envelope, body.map_err(|error| Unread::Nonsense(error.to_string()))?))
+        Ok((envelope, Part { at: small(0), of: small(1), bytes }))
     }
 }
 
@@ -134,20 +173,28 @@ mod tests {
     const OUTSIDE: Envelope =
         Envelope { epoch: Epoch(3), from: Mailbox(77), to: Mailbox::LEADER, number: 9 };
 
+    fn seal(key: &Key) -> Vec<u8> {
+        let mut letters = OUTSIDE.seal(key, &"hello").unwrap();
+        assert_eq!(letters.len(), 1);
+        letters.remove(0).bytes
+    }
+
     fn open(bytes: &[u8], key: &Key, own: Mailbox) -> Result<(Envelope, String), Unread> {
-        Envelope::open(bytes, key, own)
+        let (envelope, part) = Envelope::open(bytes, key, own)?;
+        assert_eq!((part.at, part.of), (0, 1));
+        Ok((envelope, postcard::from_bytes(part.bytes).unwrap()))
     }
 
     #[test]
     fn what_is_sealed_is_read_by_who_has_the_key_and_by_nobody_else() {
         let key = Key::new("run-7", Some("secret"));
-        let letter = OUTSIDE.seal(&key, &"hello");
-        assert_eq!(open(&letter.bytes, &key, Mailbox::LEADER), Ok((OUTSIDE, "hello".to_owned())));
+        let letter = seal(&key);
+        assert_eq!(open(&letter, &key, Mailbox::LEADER), Ok((OUTSIDE, "hello".to_owned())));
         for other in [("run-7", None), ("run-8", Some("secret")), ("run-7", Some("secreT"))] {
             let other = Key::new(other.0, other.1);
-            assert_eq!(open(&letter.bytes, &other, Mailbox::LEADER), Err(Unread::Unproved));
+            assert_eq!(open(&letter, &other, Mailbox::LEADER), Err(Unread::Unproved));
         }
-        let of_other = open(&letter.bytes, &key, Mailbox(5));
+        let of_other = open(&letter, &key, Mailbox(5));
         assert_eq!(of_other, Err(Unread::Unproved), "it was for another");
         assert_eq!(Key::from_hex(&key.to_hex()), Some(key));
     }
@@ -155,7 +202,7 @@ mod tests {
     #[test]
     fn whatever_is_changed_or_cut_is_noticed() {
         let key = Key::new("run-7", None);
-        let bytes = OUTSIDE.seal(&key, &"hello").bytes;
+        let bytes = seal(&key);
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
@@ -167,7 +214,7 @@ mod tests {
     #[test]
     fn another_version_is_told_as_such() {
         let key = Key::new("run-7", None);
-        let mut bytes = OUTSIDE.seal(&key, &"hello").bytes;
+        let mut bytes = seal(&key);
         bytes.truncate(bytes.len() - PROOF);
         bytes[0] = 9;
         let proof = blake3::keyed_hash(&key.0, &bytes);

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// The most bytes of a letter. The session's own messages are smaller.
+/// The most bytes of a letter. A message that is larger comes in several.
 pub const LETTER_MAX: usize = 1 << 20;
 
 /// The most letters that [`receive`](Mailboxes::receive) hands over at once.
@@ -99,8 +99,8 @@ pub enum MailError {
         /// What is full, and what to do.
         reason: String,
     },
-    /// The letter is larger than any may be.
-    #[error("a letter of {bytes} bytes: the most is {LETTER_MAX}")]
+    /// The letter is larger than any may be, or the message than letters may carry.
+    #[error("{bytes} bytes are more than letters may carry")]
     TooLarge {
         /// How large.
         bytes: usize,

@@ -13,6 +13,7 @@ use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 use super::envelope::{Envelope, Key};
 use super::mailboxes::{Epoch, MailError, Mailbox, Mailboxes};
 use super::message::{Answer, Ask};
+use super::reading::Reader;
 use super::waiting::Waiting;
 use crate::link::identity::random;
 use crate::link::output::{LogChunk, LogsTaken, Ships};
@@ -193,8 +194,8 @@ impl End {
         let (number, answered) = self.waiting.ask()?;
         let _forgets = Forgets { waiting: &self.waiting, number };
         let envelope = Envelope { epoch, from: self.own, to: Mailbox::LEADER, number };
-        let letter = envelope.seal(&self.key, ask);
-        self.mailboxes.send(vec![letter]).await.map_err(|error| self.failed(error))?;
+        let letters = envelope.seal(&self.key, ask).map_err(|error| self.failed(error))?;
+        self.mailboxes.send(letters).await.map_err(|error| self.failed(error))?;
         let until = again.map_or(late, |again| late.min(Instant::now() + again));
         tokio::select! {
             answered = answered => match answered {
@@ -226,7 +227,7 @@ impl End {
     /// What a failure of the mailboxes means for whoever asks.
     fn failed(&self, error: MailError) -> LinkError {
         match error {
-            MailError::Full { .. } | MailError::Unreachable { .. } | MailError::TooLarge { .. } => {
+            MailError::Full { .. } | MailError::Unreachable { .. } => {
                 self.unreachable(error.to_string())
             }
             MailError::Over { epitaph } => LinkError::Over(epitaph),
@@ -242,10 +243,10 @@ impl End {
         self.unreachable(format!("its answer makes no sense: {answer:?}"))
     }
 
-    fn take(&self, letters: Vec<Vec<u8>>) {
+    fn take(&self, reader: &mut Reader, letters: Vec<Vec<u8>>) {
         for letter in letters {
             // What cannot be read is as good as lost.
-            if let Ok((envelope, answer)) = Envelope::open(&letter, &self.key, self.own) {
+            if let Ok(Some((envelope, answer))) = reader.read(&letter) {
                 self.waiting.answered(envelope.epoch, envelope.number, answer);
             }
         }
@@ -263,10 +264,11 @@ impl Postman {
 
     async fn receive(&self) {
         let end = &*self.0.0;
+        let mut reader = Reader::new(end.key.clone(), end.own);
         loop {
             match end.mailboxes.receive(end.own, SILENCE).await {
                 Ok(letters) if letters.is_empty() => self.silent().await,
-                Ok(letters) => end.take(letters),
+                Ok(letters) => end.take(&mut reader, letters),
                 Err(error) => self.failed(error).await,
             }
         }

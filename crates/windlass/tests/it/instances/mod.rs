@@ -6,6 +6,7 @@ mod crowd;
 mod deaths;
 mod expected;
 mod faults;
+mod letters;
 mod parity;
 mod parts;
 mod way;

@@ -1,5 +1,8 @@
 //! What somebody wants of an instance: the end of the run, or of the instance.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
 use rustix::process::Signal;
 
 use super::arrange::{ELSEWHERE, Fleet, PATIENT, ended_with};
@@ -45,4 +48,46 @@ fn a_worker_that_is_told_to_end_finishes_what_it_has() {
     fleet.enough();
     ended_with(&worker.ended(), 0, "ending");
     ended_with(&leader.ended(), 0, "1 succeeded");
+}
+
+/// What the leader answers to who asks at its socket.
+fn asked(fleet: &Fleet, path: &str) -> String {
+    let socket = fleet.place.path().join(".windlass/leader.sock");
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    let asked = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(asked.as_bytes()).expect("it is there");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer
+}
+
+#[test]
+fn a_run_that_waits_for_others_can_be_called_off_by_anybody() {
+    let redis = Redis::start(&[]);
+    for (by, code) in [(0, 130), (1, 6)] {
+        let fleet = Fleet::at(&redis.url(), PATIENT).called(&format!("nightly-{by}"));
+        let leader = fleet.leader(3, "--jobs 1 --min-workers 2");
+        let worker = fleet.worker(1, 3, "--jobs 1");
+        until("the leader knows it", || asked(&fleet, "/workers").contains("instance-1"));
+        if by == 0 {
+            leader.signal(Signal::INT)
+        } else {
+            worker.signal(Signal::INT)
+        }
+        assert_eq!(leader.ended().code, Some(code));
+        ended_with(&worker.ended(), 6, "was cancelled");
+        assert_eq!(fleet.place.lines("begun"), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_leader_whose_link_does_not_answer_can_be_interrupted() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let link = format!("redis://{}", silent.local_addr().unwrap());
+    let fleet = Fleet::at(&link, PATIENT);
+    let leader = fleet.start(0, 2, "--jobs 1");
+    // It has come as far as the link.
+    let (_caller, _) = silent.accept().unwrap();
+    leader.signal(Signal::INT);
+    assert_eq!(leader.ended().code, Some(130));
 }
