@@ -80,14 +80,15 @@ fn answer(command: Command, links: Links, compiled: Compiled) -> u8 {
 }
 
 fn tell(error: &CliError, look: &Look) -> u8 {
-    output::talk(error.text(look).trim_end());
+    output::talk(&output::named(error.text(look).trim_end()));
     error.exit_code()
 }
 
 /// Help and version are data; everything else that clap has to say is talk.
 fn not_a_request(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
-    let text = text.trim_end();
+    let text = output::named(text.trim_end());
+    let text = &*text;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output::data(text),
         _ => {

@@ -36,6 +36,11 @@ pub(super) fn command() -> clap::Command {
     command.help_template(template).override_usage("windlass COMMAND [ARGUMENTS]")
 }
 
+/// The names of all commands.
+pub(super) fn commands() -> Vec<String> {
+    Cli::command().get_subcommands().map(|sub| sub.get_name().to_owned()).collect()
+}
+
 fn grouped(command: &clap::Command) -> String {
     let width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
     let about = |name: &&str| {

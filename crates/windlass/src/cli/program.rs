@@ -1,10 +1,12 @@
 //! The program as a value: what somebody's own binary is made of.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::compiled::Compiled;
-use super::dispatch;
+use super::{dispatch, help, output};
 use crate::link::post::{Links, MailError, Mailboxes, Site};
 use crate::sdk::Pipeline;
 
@@ -55,6 +57,10 @@ impl Cli {
     /// have been started to be the guard of a worker, and is nothing else then.
     pub fn main(self) -> ExitCode {
         crate::worker::guard::main_if_asked_with(&self.links);
+        let program = std::env::args_os().next().map(PathBuf::from);
+        if let Some(name) = program.as_deref().and_then(Path::file_stem).and_then(OsStr::to_str) {
+            output::go_by(name, help::commands());
+        }
         dispatch::run_with(std::env::args_os().skip(1), self.links, self.compiled)
     }
 }

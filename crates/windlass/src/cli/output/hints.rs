@@ -2,6 +2,8 @@
 
 use windlass_core::id::RunId;
 
+use super::name::named;
+
 /// How the run that is shown is spoken of on a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Hints {
@@ -19,34 +21,34 @@ impl Hints {
     pub fn again(&self, run: RunId, step: &str) -> Option<String> {
         if let Some(command) = &self.run {
             let matrix = step.split('[').next().unwrap_or(step);
-            return Some(format!("{command} {}", quoted(matrix)));
+            return Some(own(&format!("{command} {}", quoted(matrix))));
         }
         let place = self.place()?;
-        Some(format!("windlass rerun {run} --from {}{place}", quoted(step)))
+        Some(own(&format!("windlass rerun {run} --from {}{place}", quoted(step))))
     }
 
     /// What prints all that a step printed.
     pub fn logs(&self, run: RunId, step: &str) -> Option<String> {
         let place = self.place()?;
-        Some(format!("windlass logs {run} {}{place}", quoted(step)))
+        Some(own(&format!("windlass logs {run} {}{place}", quoted(step))))
     }
 
     /// What shows the whole run.
     pub fn show(&self, run: RunId) -> Option<String> {
         let place = self.place()?;
-        Some(format!("windlass show {run}{place}"))
+        Some(own(&format!("windlass show {run}{place}")))
     }
 
     /// What shows the run until it has ended.
     pub fn watch(&self, run: RunId) -> Option<String> {
         let place = self.place()?;
-        Some(format!("windlass watch {run}{place}"))
+        Some(own(&format!("windlass watch {run}{place}")))
     }
 
     /// What ends the run.
     pub fn cancel(&self, run: RunId) -> Option<String> {
         let place = self.place()?;
-        Some(format!("windlass cancel {run}{place}"))
+        Some(own(&format!("windlass cancel {run}{place}")))
     }
 
     fn place(&self) -> Option<&String> {
@@ -56,8 +58,13 @@ impl Hints {
     /// What goes on with the run if it is interrupted.
     pub fn resume(&self, run: RunId) -> Option<String> {
         let store = self.store.as_ref()?;
-        Some(format!("windlass run --resume={run}{store}"))
+        Some(own(&format!("windlass run --resume={run}{store}")))
     }
+}
+
+/// A command as one of this program.
+fn own(command: &str) -> String {
+    named(command).into_owned()
 }
 
 /// The text as a shell takes it: brackets and blanks mean something there.

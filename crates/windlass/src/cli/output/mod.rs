@@ -12,6 +12,7 @@
 //! | `screen`, `block`, `step_line` | a run while it runs |
 //! | `painter`, `terminal`, `tty`, `keys` | getting it onto the terminal |
 //! | `ending`, `failure`, `hints`, `steps_table` | a run that has ended |
+//! | `name` | commands as those of somebody's own program |
 //! | `moment` | what runs now and what waits for what |
 //! | `log` | what processes that stay say, in lines or objects |
 //! | `github`, `junit` | the same for machines that show it to people |
@@ -31,6 +32,7 @@ mod log;
 mod look;
 mod marks;
 mod moment;
+mod name;
 mod painter;
 mod print;
 mod screen;
@@ -55,6 +57,7 @@ pub use lines::{Lines, plain};
 pub(super) use log::{About, Level, LogFormat, Logger, Said};
 pub use look::{Colour, Look, Manner, Signs};
 pub use moment::{moment, why_phrase};
+pub(super) use name::{go_by, named};
 pub use painter::Painter;
 pub(super) use print::{bytes, data, objects, talk};
 pub use screen::{Line, Screen, ScreenOptions, Sink};

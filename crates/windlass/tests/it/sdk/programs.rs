@@ -42,6 +42,20 @@ fn hello_is_run_planned_and_drawn() {
 }
 
 #[test]
+fn help_and_hints_are_those_of_the_program() {
+    let place = empty();
+    let help = run(&place, "release", "--help").out;
+    assert!(help.contains("Usage: release COMMAND"), "{help}");
+    assert!(!help.contains("windlass init"), "{help}");
+    let help = run(&place, "release", "run --help").out;
+    assert!(help.contains("Usage: release run"), "{help}");
+    let failed = run(&place, "release", "run -p broken=true --label compiler --label lab");
+    assert!(failed.err.contains("release run -p broken=true"), "{failed:?}");
+    assert!(failed.err.contains("release logs "), "{failed:?}");
+    assert!(place.run("--help").out.contains("Usage: windlass COMMAND"));
+}
+
+#[test]
 fn a_fan_out_counts_what_was_dealt() {
     let place = empty();
     let ended = run(&place, "fan_out", "run -p text=a_b");
