@@ -3,6 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use windlass_core::expand::Action;
+use windlass_core::failure::{Failure, FailureKind};
+use windlass_core::spec::Callable;
+
 use super::context::Context;
 use super::error::Error;
 use super::handed::hand_on;
@@ -14,6 +18,8 @@ pub(super) struct TypedCallee<S> {
     pub(super) step: Arc<S>,
     pub(super) signature: String,
     pub(super) retries: Option<fn(&Error) -> bool>,
+    /// What it takes, for calls of files that nobody could check before.
+    pub(super) takes: Arc<Callable>,
 }
 
 impl<S: Step> Callee for TypedCallee<S> {
@@ -23,7 +29,11 @@ impl<S: Step> Callee for TypedCallee<S> {
 
     fn call(&self, call: Arc<Call>) -> Calling {
         let (step, retries) = (Arc::clone(&self.step), self.retries);
+        let takes = Arc::clone(&self.takes);
         Box::pin(async move {
+            if let Some(why) = amiss(&call, &takes) {
+                return Err((Failure::new(FailureKind::Refused, why), Retry::AsRuled));
+            }
             let context = Context::new(Arc::clone(&call));
             match step.run(&context).await {
                 Ok(result) => {
@@ -38,6 +48,29 @@ impl<S: Step> Callee for TypedCallee<S> {
             }
         })
     }
+}
+
+/// What is wrong with a call by a file, all of it. One that names types was checked by the program that has them; one by
+/// name alone may have been planned by somebody who has not.
+fn amiss(call: &Call, takes: &Callable) -> Option<String> {
+    let Action::Call { name, signature: None, with } = &call.work.action else { return None };
+    let given = |name: &str| with.iter().any(|(known, _)| known == name);
+    let is_known = |name: &str| {
+        takes.with.iter().any(|(known, _)| known == name)
+            || takes.needs.iter().any(|need| need.step == name)
+    };
+    let values = takes.with.iter().filter(|(name, may)| !may && !given(name));
+    let values = values.map(|(name, _)| format!("it takes a value `{name}`"));
+    let needs = takes.needs.iter().filter(|it| !given(&it.step) && call.need(&it.step).is_null());
+    let needs =
+        needs.map(|it| format!("it takes the result of `{0}`, and does not need `{0}`", it.step));
+    let strange = with.iter().filter(|(name, _)| !is_known(name));
+    let strange = strange.map(|(name, _)| format!("it takes no value `{name}`"));
+    let wrong: Vec<String> = values.chain(needs).chain(strange).collect();
+    (!wrong.is_empty()).then(|| {
+        let wrong = wrong.join("; ");
+        format!("`{name}` is called amiss: {wrong}. Who submits the file with the program that has `{name}` is told before it runs")
+    })
 }
 
 impl<S: Step> fmt::Debug for TypedCallee<S> {

@@ -216,6 +216,7 @@ impl Added {
             step: Arc::new(step),
             signature: signature.clone(),
             retries: options.retries,
+            takes: Arc::new(takes.callable(&output, signature.clone())),
         };
         Self { name: S::NAME, signature, options, takes, output, callee: Arc::new(callee) }
     }

@@ -65,3 +65,18 @@ fn a_worker_of_another_build_is_not_handed_the_step() {
     assert!(why.contains("call=build@0123456789ab"), "{why}");
     drop(one);
 }
+
+#[test]
+fn a_call_that_nobody_could_check_is_refused_by_the_worker_with_all_that_is_wrong() {
+    let cluster = Cluster::start("--no-exec");
+    let place = Place::with("");
+    let join = format!("http://127.0.0.1:{}", cluster.port);
+    let _worker = start(&place, "python", &format!("worker --join {join} --name snake"));
+    until("it has joined", || cluster.status_of("snake") == "online");
+    // Neither who submits it nor the controller has the step.
+    let run = cluster.ended(&cluster.submit("steps: { a: { call: python, with: { cod: '1' } } }"));
+    assert_eq!(run["status"], "failed", "{run}");
+    let why = step(&run, "a")["outputs"]["error"]["message"].to_string();
+    let told = "`python` is called amiss: it takes a value `code`; it takes no value `cod`.";
+    assert!(why.contains(told), "{why}");
+}
