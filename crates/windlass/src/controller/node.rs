@@ -68,6 +68,7 @@ pub enum StandBy {
 
 /// Why a node ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NodeError {
     /// Its store failed in a way that waiting does not mend.
     #[error(transparent)]

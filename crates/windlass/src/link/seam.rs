@@ -8,6 +8,7 @@ use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
 
 /// Why a message has no answer. Unless it was denied, whether it arrived is not known, and it may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LinkError {
     /// Whoever was reached does not lead.
     #[error("{0} does not lead")]

@@ -85,6 +85,7 @@ pub struct Crew {
 
 /// Why a station ended, or did not begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StationError {
     /// Its leader could not go on.
     #[error(transparent)]

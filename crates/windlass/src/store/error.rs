@@ -6,6 +6,7 @@ use crate::journal::Position;
 
 /// A call that did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The term has passed to another: the caller leads no more.
     #[error("{term} has passed; the journal is led under {current}")]

@@ -19,6 +19,7 @@ use crate::shutdown::Shutdown;
 
 /// Why a worker ended before it was told to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WorkerError {
     /// The leader refuses it.
     #[error("the leader refuses this worker: {0}")]

@@ -30,6 +30,7 @@ impl Terms {
 
 /// Why a leader's end could not begin, or go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PostError {
     /// The place says so.
     #[error("{place}: {error}")]

@@ -55,6 +55,7 @@ pub struct Answered {
 
 /// Why a request has no good answer.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallError {
     /// Nobody answered, or not in time.
     #[error("{place} cannot be reached: {reason}")]

@@ -77,6 +77,7 @@ pub struct Envelope {
 
 /// Why a letter was not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unread {
     /// Its writer does not know the secret, or it was damaged.
     #[error(

@@ -64,6 +64,7 @@ pub struct Standing {
 
 /// What went wrong with a place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MailError {
     /// Somebody else is bound, and alive.
     #[error("{by} leads here already")]

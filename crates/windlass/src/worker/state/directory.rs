@@ -13,6 +13,7 @@ use crate::worker::guard::{Guard, kill_marked};
 
 /// Why a state directory cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StateError {
     /// Another process lives there.
     #[error(
