@@ -26,8 +26,8 @@ pub(super) struct Notes {
     loops: BTreeMap<String, String>,
     /// A type was met inside of itself, and no place was found yet that could be empty.
     leads_back: bool,
-    /// Such a place was found in this look.
-    found_loop: bool,
+    /// How many such places were found in this look.
+    loops_found: usize,
     looks: usize,
 }
 
@@ -36,12 +36,12 @@ impl Notes {
     pub(super) fn begin(&mut self) {
         self.open.clear();
         self.place.clear();
-        (self.leads_back, self.found_loop, self.looks) = (false, false, 0);
+        (self.leads_back, self.loops_found, self.looks) = (false, 0, 0);
     }
 
     /// Whether the last look left something to be seen.
     pub(super) fn is_incomplete(&self) -> bool {
-        self.found_loop || self.enums.values().flat_map(BTreeMap::values).any(Option::is_none)
+        self.loops_found > 0 || self.enums.values().flat_map(BTreeMap::values).any(Option::is_none)
     }
 
     /// Looks at a place inside of the one that is looked at.
@@ -107,7 +107,7 @@ impl Notes {
 
     /// Notes what is in a variant. One that led back to itself is looked at again.
     pub(super) fn saw(&mut self, of: &str, variant: &'static str, inside: String, read: bool) {
-        let again = !read && self.found_loop;
+        let again = !read && self.loops_found > 0;
         let variants = self.enums.entry(of.to_owned()).or_default();
         variants.insert(variant.to_owned(), (!again).then_some(inside));
         if read {
@@ -124,7 +124,7 @@ impl Notes {
     pub(super) fn close(&mut self, shape: &str) {
         if std::mem::take(&mut self.leads_back) {
             self.loops.insert(self.place.clone(), shape.to_owned());
-            self.found_loop = true;
+            self.loops_found += 1;
         }
     }
 
