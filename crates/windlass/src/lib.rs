@@ -30,10 +30,12 @@ pub mod worker;
 
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use cli::Cli;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub use sdk::ScriptExecutor;
 #[cfg(unix)]
 pub use sdk::{
-    Cell, Cells, Command, Context, Ended, Error, Input, Matrix, Options, Out, Param, Parameter,
-    Pipeline, Report, Result, Retries, Single, Step, Takes, Target,
+    Cell, Cells, Command, Context, Ended, Error, Hooks, Input, Matrix, Options, Out, Param,
+    Parameter, Pipeline, Report, Result, Retries, Single, Step, Takes, Target,
 };
 pub use windlass_core as core;
 #[cfg(unix)]

@@ -1,16 +1,21 @@
 //! What a program has beside windlass itself: steps of its own, and a pipeline of them.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use windlass_core::problem::Source;
 use windlass_core::requirement::Labels;
+use windlass_core::shown::is_label;
 use windlass_core::spec::{Calls, Catalogue};
 
 use super::error::CliError;
+use crate::link::{Link, Will};
 use crate::logs::LogStore;
+use crate::sdk::HookList;
 use crate::worker::Executor;
-use crate::worker::executors::{CallExecutor, Callees, Guards, Place};
+use crate::worker::executors::{Builtin, CallExecutor, Callees, Guards, Place, Traces};
+use crate::worker::guard::Guard;
 use crate::worker::values::Depot;
 
 /// What is compiled into this program.
@@ -20,8 +25,35 @@ pub(crate) struct Compiled {
     pub(crate) callees: Callees,
     /// Its steps, to check files by.
     pub(crate) catalogue: Catalogue,
+    /// What is done around its runs.
+    pub(crate) hooks: HookList,
+    /// What finds out more about its machine.
+    pub(crate) probes: Probes,
     /// The pipeline that is meant where no file is named.
     pub(crate) pipeline: Option<Source>,
+}
+
+/// What finds out about the machine that a worker is on, in the order in which it was added.
+#[derive(Clone, Default)]
+pub(crate) struct Probes(Vec<Arc<Probe>>);
+
+type Probe = dyn Fn() -> Vec<String> + Send + Sync;
+
+impl Probes {
+    pub(crate) fn add(&mut self, probe: impl Fn() -> Vec<String> + Send + Sync + 'static) {
+        self.0.push(Arc::new(probe));
+    }
+
+    /// What they find. What is no label is left out: it could not be asked for.
+    fn labels(&self) -> impl Iterator<Item = String> {
+        self.0.iter().flat_map(|probe| probe()).filter(|label| is_label(label))
+    }
+}
+
+impl fmt::Debug for Probes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Probes").field(&self.0.len()).finish()
+    }
 }
 
 /// What an executor works with.
@@ -30,11 +62,17 @@ pub(crate) struct Workplace {
     /// Where steps run.
     pub(crate) place: Place,
     /// What starts their commands.
-    pub(crate) guards: Guards,
+    pub(crate) guard: Guard,
+    /// What it tells if this process dies, and is told of every step for; nothing where a leader dies with it.
+    pub(crate) will: Option<Will>,
     /// Where what they say goes.
     pub(crate) logs: Arc<dyn LogStore>,
     /// Where large results go, and come from.
     pub(crate) depot: Arc<Depot>,
+    /// The way to the leader.
+    pub(crate) link: Arc<dyn Link>,
+    /// What commands are told of the trace that they are a part of.
+    pub(crate) traces: Traces,
 }
 
 impl Compiled {
@@ -50,22 +88,30 @@ impl Compiled {
 
     /// What a worker advertises that is this program.
     pub(crate) fn labels(&self, others: &Labels) -> Labels {
-        Labels::new(others.iter().map(str::to_owned).chain(self.callees.labels()))
+        let own = self.callees.labels().chain(self.probes.labels());
+        Labels::new(others.iter().map(str::to_owned).chain(own))
     }
 
-    /// An executor that calls its steps, and leaves the rest to the one behind.
-    pub(crate) fn in_front(
-        &self,
-        at: Workplace,
-        behind: Arc<dyn Executor>,
-    ) -> Result<Arc<dyn Executor>, CliError> {
+    /// The executor of a worker that is this program: it calls its steps, and leaves the rest to the built-in one.
+    pub(crate) fn executor(&self, at: Workplace) -> Result<Arc<dyn Executor>, CliError> {
+        let Workplace { place, guard, will, logs, depot, link, traces } = at;
+        let guards = match will {
+            Some(_) => Guards::Watching(guard.clone()),
+            None => Guards::Ready(guard.clone()),
+        };
+        let builtin = Builtin::new(place.clone(), guard, Arc::clone(&logs));
+        let builtin = builtin.with_traces(traces).with_depot(Arc::clone(&depot));
+        let builtin = Arc::new(match will {
+            Some(will) => builtin.with_will(will),
+            None => builtin,
+        });
         if self.callees.is_empty() {
-            return Ok(behind);
+            return Ok(builtin);
         }
         let callees = self.callees.clone().polled_in(steps()?);
-        let Workplace { place, guards, logs, depot } = at;
-        let executor = CallExecutor::new(callees, place, guards, logs).with_depot(depot);
-        Ok(Arc::new(executor.before(behind)))
+        let executor = CallExecutor::new(callees, place, guards, logs);
+        let executor = executor.with_depot(depot).with_link(link).with_traces(traces);
+        Ok(Arc::new(executor.before(builtin)))
     }
 }
 

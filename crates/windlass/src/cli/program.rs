@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::compiled::Compiled;
 use super::{dispatch, help, output};
 use crate::link::post::{Links, MailError, Mailboxes, Site};
-use crate::sdk::Pipeline;
+use crate::sdk::{ExecutorCallee, Pipeline, ScriptExecutor};
 
 /// The command line of windlass, with what a program adds to it.
 ///
@@ -45,12 +45,41 @@ impl Cli {
     /// Adds the steps of a pipeline in Rust, which is meant where a command is given no file. docs/rust.md is the guide.
     #[must_use]
     pub fn pipeline(self, pipeline: &Pipeline) -> Self {
-        let compiled = Compiled {
-            callees: pipeline.callees(),
-            catalogue: pipeline.catalogue(),
-            pipeline: Some(pipeline.source()),
-        };
+        let mut compiled = self.compiled;
+        compiled.callees.extend(pipeline.callees());
+        compiled.catalogue.0.extend(pipeline.catalogue().0);
+        compiled.hooks = pipeline.hooks.clone();
+        compiled.pipeline = Some(pipeline.source());
         Self { compiled, ..self }
+    }
+
+    /// Adds an executor: it runs the scripts of steps whose `shell:` has this name.
+    #[must_use]
+    pub fn executor(mut self, name: &str, executor: impl ScriptExecutor) -> Self {
+        let callee = Arc::new(ExecutorCallee(Arc::new(executor)));
+        self.compiled.callees.add_shell(name, callee);
+        self
+    }
+
+    /// Adds something that finds out about the machine: what it returns are labels of every worker of this program, beside
+    /// those that windlass finds itself. It is asked when a worker starts.
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    ///
+    /// fn licences() -> Vec<String> {
+    ///     let count = std::fs::read_to_string("/etc/licences").map_or(0, |text| text.lines().count());
+    ///     vec![format!("licences={count}")]
+    /// }
+    ///
+    /// fn main() -> ExitCode {
+    ///     windlass::Cli::new().probe(licences).main()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn probe(mut self, probe: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
+        self.compiled.probes.add(probe);
+        self
     }
 
     /// Answers the arguments of this process. It has to come first in `main`, before a thread is started: the process may

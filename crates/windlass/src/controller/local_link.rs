@@ -1,7 +1,7 @@
 //! The in-process link: a worker in the leader's own process.
 
 use windlass_core::engine::{Answer, Request};
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use super::handle::{Handle, NotLeader};
 use crate::link::{Carried, Link, LinkError};
@@ -19,6 +19,10 @@ impl Link for Handle {
 
     fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
         Box::pin(async move { Ok(Self::exchange(self, exchange).await?) })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+        Box::pin(async move { Ok(self.cancel_by_step(None, lease).await?) })
     }
 }
 

@@ -36,6 +36,7 @@ pub mod traces;
 mod trust;
 mod upkeep;
 mod view;
+mod wishes;
 
 pub use frames::{Frame, Frames};
 pub use handle::{Handle, NotLeader};

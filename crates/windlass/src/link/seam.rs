@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 /// Why a message has no answer. Unless it was denied, whether it arrived is not known, and it may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,4 +61,13 @@ pub trait Link: Send + Sync + fmt::Debug {
     /// Carries an exchange. Its reply may be long in coming: the leader keeps it until it has something to say, or until
     /// a newer one comes.
     fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply>;
+
+    /// Has the run end whose step holds this lease.
+    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+        let _ = lease;
+        Box::pin(async {
+            let (place, reason) = ("this link".to_owned(), "it carries no such wish".to_owned());
+            Err(LinkError::Denied { place, reason })
+        })
+    }
 }

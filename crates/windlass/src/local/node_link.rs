@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use windlass_core::access::Principal;
 use windlass_core::engine::{Answer, Request};
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use crate::controller::{Handle, Intake};
 use crate::link::http::{Client, HttpLink};
@@ -94,6 +94,17 @@ impl Link for NodeLink {
             match self.way()? {
                 Way::Here => Ok(self.handle.exchange(exchange).await?),
                 Way::There(link) => link.exchange(exchange).await,
+            }
+        })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+        Box::pin(async move {
+            match self.way()? {
+                Way::Here => {
+                    Ok(self.handle.cancel_by_step(Some(self.secret.worker_id()), lease).await?)
+                }
+                Way::There(link) => link.cancel_run(lease).await,
             }
         })
     }

@@ -88,6 +88,12 @@ impl Context {
         })
     }
 
+    /// The variables of the step, as its commands get them: its `env:` and that of its pipeline.
+    pub fn variables(&self) -> Result<Vec<(String, String)>> {
+        let handout = self.call.handout();
+        handout.variables(&handout.scope()).map_err(Error::msg)
+    }
+
     /// Whether the step is to end: its run was cancelled, or its time is over.
     pub fn is_cancelled(&self) -> bool {
         self.call.halt.is_told()
@@ -105,6 +111,29 @@ impl Context {
             done = doing => Ok(done),
             () = self.cancelled() => Err(Error::msg("it was told to end")),
         }
+    }
+
+    /// Has the whole run end, and says why in the log of the step: what runs is told to end, this step included, and what
+    /// has not begun does not, `always` aside. It returns when the leader knows.
+    ///
+    /// ```
+    /// use windlass::core::outcome::RunStatus;
+    /// use windlass::{Context, Pipeline, Result, step};
+    ///
+    /// #[step]
+    /// async fn look(ctx: &Context) -> Result<()> {
+    ///     ctx.cancel_run("nothing has changed").await
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<()> {
+    /// let report = Pipeline::new("nightly").add(look).run().await?;
+    /// assert_eq!(report.status(), RunStatus::Cancelled);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn cancel_run(&self, reason: impl Display) -> Result<()> {
+        Ok(self.call.cancel_run(&reason.to_string()).await?)
     }
 
     /// A command, run under the guard: what it prints is in the log of the step, and nothing of it outlives the step.

@@ -35,10 +35,13 @@ mod callee;
 mod command;
 mod context;
 mod error;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+mod executor;
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/rust.md")]
 mod guide {}
 mod handed;
+mod hooks;
 mod options;
 mod param;
 mod parameter;
@@ -55,7 +58,14 @@ mod written;
 pub use command::Command;
 pub use context::{Context, LogWriter};
 pub use error::{Error, Result};
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub(crate) use executor::ExecutorCallee;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub use executor::ScriptExecutor;
 pub(crate) use handed::hand_on;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub(crate) use hooks::HookList;
+pub use hooks::Hooks;
 pub use options::{Options, Retries};
 pub use param::Param;
 pub use parameter::Parameter;

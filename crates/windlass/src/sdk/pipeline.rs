@@ -9,6 +9,7 @@ use windlass_core::problem::{Problem, Severity, Source};
 use windlass_core::spec::{self, Calls, Catalogue};
 
 use super::callee::TypedCallee;
+use super::hooks::{HookList, Hooks};
 use super::options::Options;
 use super::param::Param;
 use super::report::Report;
@@ -34,6 +35,7 @@ pub struct Pipeline {
     pub(super) env: Map<String, Value>,
     pub(super) defaults: Option<Options>,
     pub(crate) steps: Vec<Added>,
+    pub(crate) hooks: HookList,
 }
 
 /// A step of a pipeline, with its types hidden.
@@ -59,6 +61,7 @@ impl Pipeline {
             env: Map::new(),
             defaults: None,
             steps: Vec::new(),
+            hooks: HookList::default(),
         }
     }
 
@@ -120,6 +123,13 @@ impl Pipeline {
     /// With options of every step that does not have its own.
     pub fn defaults(mut self, options: Options) -> Self {
         self.defaults = Some(options);
+        self
+    }
+
+    /// With something that is done before and after its steps and runs. Of several the first one comes first before, and
+    /// last after.
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks.add(hooks);
         self
     }
 
@@ -199,7 +209,7 @@ impl Pipeline {
     pub(crate) fn callees(&self) -> Callees {
         let mut callees = Callees::default();
         for step in &self.steps {
-            callees.add(step.name, Arc::clone(&step.callee));
+            callees.add(step.name, self.hooks.around(&step.callee));
         }
         callees
     }

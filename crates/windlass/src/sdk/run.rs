@@ -16,7 +16,7 @@ use super::report::Report;
 use crate::chance::new_run;
 use crate::controller::{Followed, Handle, NotLeader, Published};
 use crate::journal::Position;
-use crate::local::{Crew, Station, StationError, Stores, system_now};
+use crate::local::{Crew, Office, Station, StationError, Stores, system_now};
 use crate::store::StoreError;
 use crate::worker::executors::{CallExecutor, Callees, Guards, Place};
 use crate::worker::labels;
@@ -43,6 +43,9 @@ pub enum RunError {
     /// What was decided could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What was to be done before it failed.
+    #[error("the run was not begun: {0}")]
+    Hook(String),
     /// Who leads has ended.
     #[error(transparent)]
     NotLeader(#[from] NotLeader),
@@ -141,10 +144,14 @@ impl<'a> Runner<'a> {
         let expanded = self.pipeline.plan(&self.params)?;
         let stores = self.stores.clone().unwrap_or_else(Stores::in_memory);
         let options = RunOptions { timeout: expanded.timeout, ..self.options };
+        let hooks = &self.pipeline.hooks;
+        let before = hooks.before_run(&self.pipeline.name).await;
+        before.map_err(|error| RunError::Hook(error.to_failure().to_string()))?;
         let run = new_run(system_now());
         let submit = Submit { run, plan: Arc::new(expanded.plan), options, reused: Vec::new() };
-        let mut station = Station::start(&stores, self.crew(&stores)).await?;
+        let mut station = Station::lead(&stores, Office::alone(WORKER)).await?;
         let handle = station.handle().clone();
+        station.work(self.crew(&stores, &handle)).await?;
         let ran = tokio::select! {
             ran = follow(&handle, &stores, submit) => ran,
             failed = station.fails() => Err(failed.into()),
@@ -152,15 +159,18 @@ impl<'a> Runner<'a> {
         let ended = station.shut_down().await;
         let summary = ran?;
         ended?;
-        Ok(Report::new(summary, stores.logs).await)
+        let report = Report::new(summary, stores.logs).await;
+        self.pipeline.hooks.after_run(&report).await;
+        Ok(report)
     }
 
-    fn crew(&self, stores: &Stores) -> Crew {
+    fn crew(&self, stores: &Stores, handle: &Handle) -> Crew {
         let callees = self.pipeline.callees();
         let detected = labels::detect();
         let own = self.labels.iter().cloned().chain(callees.labels());
         let labels = Labels::new(detected.iter().map(str::to_owned).chain(own));
-        let executor = Arc::new(self.executor(callees, stores));
+        let executor = self.executor(callees, stores);
+        let executor = Arc::new(executor.with_link(Arc::new(handle.clone())));
         Crew { name: WORKER.to_owned(), slots: self.slots.unwrap_or_else(cores), labels, executor }
     }
 

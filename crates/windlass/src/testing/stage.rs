@@ -104,6 +104,7 @@ impl Stage {
         };
         let logs = Arc::clone(&stores.logs);
         let executor = CallExecutor::new(self.callees.clone(), place, Guards::later(), logs);
+        let executor = executor.with_link(Arc::new(handle.clone()));
         let death = Arc::new(Halt::default());
         let mortal = Mortal {
             executor: Arc::new(executor),

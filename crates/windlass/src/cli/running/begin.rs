@@ -23,6 +23,7 @@ use crate::cli::{environment, exit};
 use crate::controller::api::About;
 use crate::controller::traces::Traces;
 use crate::controller::{NodeError, View};
+use crate::link::Link;
 use crate::link::output::StoredOutput;
 use crate::local::{
     Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, is_of_cluster,
@@ -30,7 +31,7 @@ use crate::local::{
 };
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Guards, Place, clear};
+use crate::worker::executors::{Place, clear};
 use crate::worker::guard::{Guard, kill_strays};
 use crate::worker::values::Depot;
 
@@ -104,7 +105,8 @@ async fn lead(
         .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
     let mut company = company::meet(order, &station, &logs, &mut interrupts).await?;
     if let Company::Met(post) = company {
-        station.work(crew(order, Arc::clone(&logs)).await?).await?;
+        let link = Arc::new(station.handle().clone());
+        station.work(crew(order, Arc::clone(&logs), link).await?).await?;
         company = company::gather(order, &station, post, &mut interrupts).await?;
     }
     let post = match company {
@@ -129,7 +131,7 @@ async fn lead(
     watch.run(summary, from).await
 }
 
-async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
+async fn crew(order: &Order, logs: Arc<Tee>, link: Arc<dyn Link>) -> Result<Crew, CliError> {
     let guard = Guard::start().await.map_err(|error| {
         CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
     })?;
@@ -143,11 +145,15 @@ async fn crew(order: &Order, logs: Arc<Tee>) -> Result<Crew, CliError> {
         worker: name.clone(),
         environment: environment::all(),
     };
-    let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _))));
-    let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
-    let builtin = builtin.with_traces(order.traces()).with_depot(Arc::clone(&depot));
-    let at = Workplace { place, guards: Guards::Ready(guard), logs, depot };
-    let executor = order.compiled.in_front(at, Arc::new(builtin))?;
+    let executor = order.compiled.executor(Workplace {
+        place,
+        guard,
+        will: None,
+        depot: Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _)))),
+        logs,
+        link,
+        traces: order.traces(),
+    })?;
     Ok(Crew { name, slots: order.slots, labels: order.labels.clone(), executor })
 }
 
@@ -167,6 +173,10 @@ async fn submit(order: &Order, station: &Station) -> Result<Watched, CliError> {
     let What::New { plan, options, reused } = &order.what else {
         unreachable!("only a new run is submitted")
     };
+    let before = order.compiled.hooks.before_run(plan.pipeline()).await;
+    before.map_err(|error| {
+        CliError::usage(format!("the run was not begun: {}", error.to_failure()))
+    })?;
     let from = station.handle().views().look(|view| view.position);
     let now = system_now();
     let run = new_run(now);

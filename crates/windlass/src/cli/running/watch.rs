@@ -27,6 +27,7 @@ use crate::controller::{Followed, Follower, Published};
 use crate::journal::Position;
 use crate::local::{Printed, Station, StationError, Stores, Tee, system_now};
 use crate::logs::{self, LogId};
+use crate::sdk::Report;
 use crate::store::StoreError;
 use crate::worker::executors;
 
@@ -136,6 +137,10 @@ impl Watch<'_> {
             Leading::dismiss(station.handle()).await;
         }
         station.shut_down().await?;
+        if !order.compiled.hooks.is_empty() {
+            let report = Report::new(summary.clone(), Arc::clone(&stores.logs)).await;
+            order.compiled.hooks.after_run(&report).await;
+        }
         Ok(code)
     }
 

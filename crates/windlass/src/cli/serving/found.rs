@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use super::approach::{Join, Way};
 use crate::cli::error::CliError;
@@ -134,6 +134,13 @@ impl Link for Found {
     fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
         Box::pin(async move {
             let answered = self.link().exchange(exchange).await;
+            self.heard(answered).await
+        })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+        Box::pin(async move {
+            let answered = self.link().cancel_run(lease).await;
             self.heard(answered).await
         })
     }

@@ -21,9 +21,8 @@ use crate::link::Will;
 use crate::link::http::{Client, Credentials, dialler};
 use crate::link::output::{ShippedLogs, Ships};
 use crate::local::{NodeLink, StoreAddress, system_now};
-use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Guards, Traces};
+use crate::worker::executors::Traces;
 use crate::worker::guard::Guard;
 use crate::worker::values::Depot;
 use crate::worker::{Clock, Membership, State, Worker};
@@ -69,15 +68,16 @@ impl Post {
         let (logs, shipping) =
             ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
                 .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
-        let logs: Arc<dyn LogStore> = Arc::new(logs);
         let incarnation = membership.new_incarnation(system_now())?;
-        let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
-        let builtin = builtin.with_traces(Traces::Own(None));
-        let builtin = builtin.with_will(will(order, &membership, incarnation));
-        let depot = Arc::new(Depot::new(Arc::clone(&link) as Arc<dyn Ships>));
-        let builtin = builtin.with_depot(Arc::clone(&depot));
-        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs, depot };
-        let executor = order.compiled.in_front(at, Arc::new(builtin))?;
+        let executor = order.compiled.executor(Workplace {
+            place,
+            guard: guard.clone(),
+            will: Some(will(order, &membership, incarnation)),
+            logs: Arc::new(logs),
+            depot: Arc::new(Depot::new(Arc::clone(&link) as Arc<dyn Ships>)),
+            link: Arc::clone(&link) as _,
+            traces: Traces::Own(None),
+        })?;
         let worker = Worker {
             register: Register {
                 worker: membership.worker_id(),

@@ -15,12 +15,13 @@ use crate::cli::error::CliError;
 use crate::controller::StandBy;
 use crate::controller::api::{About, Api, Company};
 use crate::controller::observing::Upstream;
+use crate::link::Link;
 use crate::link::http::CallError;
 use crate::link::output::StoredOutput;
 use crate::local::{Crew, Office, Station, Stores, cluster_id};
 use crate::logs::Announced;
 use crate::worker::State;
-use crate::worker::executors::{Builtin, Guards, Traces};
+use crate::worker::executors::Traces;
 use crate::worker::values::Depot;
 
 /// How long an observer that begins looks for whom it observes, and how soon it looks again.
@@ -118,7 +119,8 @@ impl Seat {
             None if shared || order.slots == 0 => Hands::None,
             None => {
                 let state = State::open(&order.state.join(OWN_STATE))?;
-                self.station.work(crew(order, &state, logs).await?).await?;
+                let link: Arc<dyn Link> = Arc::new(self.station.handle().clone());
+                self.station.work(crew(order, &state, (logs, link)).await?).await?;
                 Hands::Own { _state: state }
             }
         };
@@ -145,16 +147,24 @@ async fn observed(upstream: &Arc<Upstream>) -> Result<Stores, CliError> {
 }
 
 /// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
-async fn crew(order: &Serve, state: &State, logs: Arc<Announced>) -> Result<Crew, CliError> {
+async fn crew(
+    order: &Serve,
+    state: &State,
+    (logs, link): (Arc<Announced>, Arc<dyn Link>),
+) -> Result<Crew, CliError> {
     state.kill_strays().await?;
     let name = order.name.clone();
     let place = place(state, &order.root, &name);
     let guard = guard(state).await?;
-    let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _))));
-    let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs) as _);
-    let builtin = builtin.with_traces(Traces::Own(None)).with_depot(Arc::clone(&depot));
-    let at = Workplace { place, guards: Guards::Ready(guard), logs, depot };
-    let executor = order.compiled.in_front(at, Arc::new(builtin))?;
+    let executor = order.compiled.executor(Workplace {
+        place,
+        guard,
+        will: None,
+        depot: Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _)))),
+        logs,
+        link,
+        traces: Traces::Own(None),
+    })?;
     Ok(Crew { name, slots: order.slots, labels: order.own_labels(), executor })
 }
 

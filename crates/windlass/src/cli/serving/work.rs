@@ -20,9 +20,8 @@ use crate::link::LinkError;
 use crate::link::output::{ShippedLogs, Shipping};
 use crate::link::post::PostLink;
 use crate::local::system_now;
-use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{Builtin, Guards, Traces};
+use crate::worker::executors::Traces;
 use crate::worker::guard::Guard;
 use crate::worker::values::Depot;
 use crate::worker::{Clock, Ends, Membership, State, StateError, Worker, WorkerError};
@@ -166,14 +165,15 @@ impl Joined {
         let guard = guard(&state).await?;
         let place = place(&state, &order.root, name);
         let register = register(order, &membership)?;
-        let logs: Arc<dyn LogStore> = Arc::new(logs);
-        let builtin = Builtin::new(place.clone(), guard.clone(), Arc::clone(&logs));
-        let will = order.join.will(membership.secret(), register.incarnation);
-        let depot = Arc::new(Depot::new(way.ships()));
-        let builtin = builtin.with_traces(Traces::Own(None)).with_will(will);
-        let builtin = builtin.with_depot(Arc::clone(&depot));
-        let at = Workplace { place, guards: Guards::Watching(guard.clone()), logs, depot };
-        let executor = order.compiled.in_front(at, Arc::new(builtin))?;
+        let executor = order.compiled.executor(Workplace {
+            place,
+            guard: guard.clone(),
+            will: Some(order.join.will(membership.secret(), register.incarnation)),
+            logs: Arc::new(logs),
+            depot: Arc::new(Depot::new(way.ships())),
+            link: way.link(),
+            traces: Traces::Own(None),
+        })?;
         let worker = Worker {
             executor: Arc::new(ToldSteps::new(executor, name, order.log)),
             register,

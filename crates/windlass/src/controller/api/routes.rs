@@ -136,6 +136,7 @@ pub(super) fn routes() -> Vec<Route> {
         worker("/workers/{id}/ended", sessions::ended),
         worker("/workers/{id}/logs", sessions::logs),
         worker("/workers/{id}/values", sessions::values),
+        worker("/workers/{id}/cancel", sessions::cancel),
     ]
 }
 

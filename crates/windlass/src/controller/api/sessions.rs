@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use windlass_core::engine::{Answer, Request};
 use windlass_core::id::WorkerId;
-use windlass_core::session::{Exchange, Home, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, Home, LeaseRef, Refusal, Register, Registered, Reply};
 
 use super::access::By;
 use super::input::{Body, Json, Path};
@@ -84,6 +84,17 @@ pub(super) async fn logs(
         .map_err(|error| Refused::bad(format!("the body is no output: {error}")))?;
     let sizes = api.intake.take(worker, pieces).await?;
     Ok(Answered(LogsTaken { sizes, credit: CREDIT }))
+}
+
+/// `POST /workers/{id}/cancel`: a step of it has its run end.
+pub(super) async fn cancel(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+    Json(lease): Json<LeaseRef>,
+) -> Result<Answered<()>, Refused> {
+    let worker = access::worker(&headers, id)?.worker_id();
+    Ok(Answered(api.handle.cancel_by_step(Some(worker), lease).await?))
 }
 
 /// `POST /workers/{id}/values`: bytes of a large result.

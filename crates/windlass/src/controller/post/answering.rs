@@ -39,6 +39,9 @@ impl Answering {
                 self.ask(Request::GuardEnded { worker, incarnation, started }).await
             }
             Ask::Cancel { kill } => Ok(self.cancel(kill)),
+            Ask::CancelRun { worker, lease } => {
+                self.handle.cancel_by_step(Some(worker), lease).await.map(|()| Answer::Heard)
+            }
             Ask::Fetch { value, from } => Ok(self.value(value, from).await),
         };
         answered.unwrap_or(Answer::NotNow)

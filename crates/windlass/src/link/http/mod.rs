@@ -5,6 +5,7 @@
 //!         ── POST /workers/{id}/exchange   ──►           parked until there is something to say (long poll)
 //!         ── POST /workers/{id}/logs       ──►           bytes of output, on a connection of their own
 //!         ── POST /workers/{id}/values     ──►           bytes of a result that is too large for a grant
+//!         ── POST /workers/{id}/cancel     ──►           a step has its run end
 //!  guard  ── POST /workers/{id}/ended      ──►           when the worker has died and nothing of its steps is left
 //! ```
 //!

@@ -7,7 +7,7 @@ use hyper::Method;
 use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use super::client::{Ask, CallError, Client};
 use super::follow::Place;
@@ -167,6 +167,14 @@ impl Link for HttpLink {
         Box::pin(async move {
             let path = format!("/workers/{}/exchange", exchange.worker.0);
             self.tell(&path, &exchange, PARKED_WITHIN).await
+        })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+        Box::pin(async move {
+            let worker = self.client.credentials().worker.as_ref();
+            let path = format!("/workers/{}/cancel", worker.map_or(0, |it| it.worker_id().0));
+            self.tell(&path, &lease, WITHIN).await
         })
     }
 }

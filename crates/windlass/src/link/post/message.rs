@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::access::Digest;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use crate::link::output::{LogChunk, LogsTaken};
 use crate::logs::{LogId, LogPart};
@@ -49,6 +49,13 @@ pub enum Ask {
         value: LogId,
         /// From where.
         from: u64,
+    },
+    /// A step has its run end.
+    CancelRun {
+        /// On which worker.
+        worker: WorkerId,
+        /// By which right.
+        lease: LeaseRef,
     },
 }
 

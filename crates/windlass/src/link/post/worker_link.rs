@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use windlass_core::access::Digest;
 use windlass_core::engine::CancelLevel;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use super::envelope::{Envelope, Key};
 use super::mailboxes::{Epoch, MailError, Mailbox, Mailboxes};
@@ -133,6 +133,16 @@ impl Link for PostLink {
         Box::pin(async move {
             match self.0.ask(&Ask::Exchange(exchange), PARKED_WITHIN, None).await? {
                 Answer::Replied(reply) => Ok(*reply),
+                other => Err(self.0.nonsense(&other)),
+            }
+        })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+        Box::pin(async move {
+            let cancel = Ask::CancelRun { worker: self.0.sender.worker, lease };
+            match self.0.ask(&cancel, WITHIN, Some(AGAIN)).await? {
+                Answer::Heard => Ok(()),
                 other => Err(self.0.nonsense(&other)),
             }
         })

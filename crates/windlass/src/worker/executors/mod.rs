@@ -15,6 +15,7 @@ mod record;
 mod works;
 
 pub use builtin::{Builtin, Place, Traces};
+pub(crate) use calls::caught;
 pub use calls::{
     Call, CallExecutor, Callee, Callees, Calling, Captured, GuardedCommand, Guards, Halt, Lines,
     Retry, Returned,

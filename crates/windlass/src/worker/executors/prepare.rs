@@ -65,16 +65,19 @@ impl Prepared {
         };
         let outputs = work.outputs.clone();
         let removed = place.environment.iter().map(|(name, _)| name.clone());
-        // What somebody else noted of another trace means nothing in this one.
-        let other_trace = traces == Traces::Own(None);
-        let is_removed =
-            |name: &String| name.starts_with("WINDLASS_") || (other_trace && name == "TRACESTATE");
-        let removed = removed.filter(is_removed).collect();
+        let removed = removed.filter(|name| is_removed(name, traces)).collect();
         Ok(Self { argv, env, removed, dir, masks, outputs, files })
     }
 }
 
-fn traceparent(grant: &Grant, traces: Traces) -> Option<(String, String)> {
+/// Whether a variable of the worker is not for its steps. What somebody else noted of another trace means nothing in this
+/// one.
+pub(super) fn is_removed(name: &str, traces: Traces) -> bool {
+    name.starts_with("WINDLASS_") || (traces == Traces::Own(None) && name == "TRACESTATE")
+}
+
+/// The span of a hand-out, for whatever it starts.
+pub(super) fn traceparent(grant: &Grant, traces: Traces) -> Option<(String, String)> {
     let Traces::Own(parent) = traces else { return None };
     let lease = grant.lease;
     let context = TraceContext::new(lease.run, parent);

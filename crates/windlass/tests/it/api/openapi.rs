@@ -17,7 +17,7 @@ steps:
 ";
 
 /// What only a worker of windlass's own says: nobody else is to look into it.
-const OWN: [&str; 5] = ["join", "exchange", "ended", "logs", "values"];
+const OWN: [&str; 6] = ["join", "exchange", "ended", "logs", "values", "cancel"];
 
 /// Asks, and keeps what was answered beside the route that it was asked of.
 struct Listener<'a> {

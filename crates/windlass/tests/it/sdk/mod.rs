@@ -3,6 +3,7 @@
 mod arrange;
 mod endings;
 mod graph;
+mod hooks;
 mod parcels;
 mod processes;
 mod programs;

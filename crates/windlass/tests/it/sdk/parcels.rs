@@ -71,12 +71,12 @@ fn an_error_made_by_a_worker_reads_the_same_at_the_leader_over_http() {
 }
 
 /// One run by three processes over a link; instance 0 packs nothing and unpacks nothing.
-fn by_three(program: &str, place: &Place, link: &str, more: &str) -> Ended {
+fn by_three(place: &Place, link: &str, (steps, more): (&str, &str)) -> Ended {
     let instance = |number: u32, flags: &str| {
         let arguments = format!(
-            "run {WITHOUT_GATE} --instance {number} --total 3 --link {link} --run-id parcels {flags}"
+            "run {steps} --instance {number} --total 3 --link {link} --run-id parcels {flags}"
         );
-        place.start_command(command(place, program, &arguments))
+        place.start_command(command(place, "parcels", &arguments))
     };
     let workers = [instance(1, "--label one"), instance(2, "--label two")];
     let leader = instance(0, &format!("--min-workers 2 {more}")).ended();
@@ -99,14 +99,14 @@ fn unpacked(place: &Place, ended: &Ended) {
 fn a_megabyte_made_by_one_instance_is_equal_in_another_over_redis() {
     let redis = Redis::start(&[]);
     let place = Place::with("");
-    unpacked(&place, &by_three("parcels", &place, &redis.url(), ""));
+    unpacked(&place, &by_three(&place, &redis.url(), (WITHOUT_GATE, "")));
 }
 
 #[test]
 fn an_error_made_by_an_instance_reads_the_same_at_the_leader_over_redis() {
     let redis = Redis::start(&[]);
     let place = Place::with("").set("RUST_BACKTRACE", "1");
-    let ended = by_three("parcels", &place, &redis.url(), "-p torn=true");
+    let ended = by_three(&place, &redis.url(), (WITHOUT_GATE, "-p torn=true"));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let shown = place.show();
     assert_eq!(worker_of(&shown, "unpack"), "instance-2");
@@ -117,7 +117,7 @@ fn an_error_made_by_an_instance_reads_the_same_at_the_leader_over_redis() {
 fn a_megabyte_goes_through_a_database_as_well() {
     let place = Place::with("");
     let (link, _) = server::shared().fresh();
-    unpacked(&place, &by_three("parcels", &place, &link, ""));
+    unpacked(&place, &by_three(&place, &link, (WITHOUT_GATE, "")));
 }
 
 #[test]
@@ -159,4 +159,35 @@ steps:
     let ended = run(&place, "parcels", "run windlass.yml --label one");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(run(&place, "parcels", "logs latest tell").out, "it is small\n");
+}
+
+#[test]
+fn a_step_has_its_run_end_over_http() {
+    let fleet = Fleet::start();
+    let run = fleet.submit("send");
+    assert_eq!(run["status"], "cancelled", "{run}");
+    assert_eq!(step(&run, "send")["status"], "cancelled", "{run}");
+    let audit = fleet.cluster.get("/audit");
+    let acts = audit.as_array().expect("a list").iter();
+    let by = |act: &Value| act["act"] == "cancel" && act["by"]["kind"] == "worker";
+    assert_eq!(acts.filter(|act| by(act)).count(), 1, "{audit}");
+}
+
+#[test]
+fn a_step_has_its_run_end_over_redis() {
+    let redis = Redis::start(&[]);
+    let place = Place::with("");
+    let ended = by_three(&place, &redis.url(), ("send", ""));
+    assert_eq!(place.show()["status"], "cancelled", "{ended:?}");
+    let log = run(&place, "parcels", "logs latest refuse").out;
+    assert_eq!(log, "windlass: the run is cancelled: nobody wants parcels\n");
+}
+
+#[test]
+fn commands_of_steps_hang_on_the_span_of_their_attempt() {
+    let fleet = Fleet::start();
+    let run = fleet.submit("span");
+    let told = step(&run, "span")["outputs"]["value"].as_str().unwrap_or_else(|| panic!("{run}"));
+    let lengths: Vec<usize> = told.split('-').map(str::len).collect();
+    assert_eq!(lengths, [2, 32, 16, 2], "{told}");
 }

@@ -91,6 +91,27 @@ fn a_file_calls_steps_of_the_program_with_values() {
 }
 
 #[test]
+fn a_file_is_run_by_an_executor_and_a_probe_of_the_program() {
+    let place = empty();
+    let ended = run(&place, "executor", &format!("run {}", file("executor.yml")));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let outputs = outputs(&shown(&place, "executor"), "sums").clone();
+    assert_eq!(outputs, serde_json::json!({ "half": 0.5, "total": 20.0 }));
+    assert_eq!(run(&place, "executor", "logs latest tell").out, "the total is 20\n");
+    let text = "steps: { a: { shell: rpn, run: x 1 +, outputs: [y] }, b: { shell: rpn, run: x 1, outputs: [y] } }";
+    let wrong = Place::with(text);
+    let ended = run(&wrong, "executor", "run windlass.yml --keep-going");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let log = run(&wrong, "executor", "logs latest a").out;
+    assert_eq!(log, "windlass: in `x 1 +`\n  because: `+` takes two numbers\n");
+    let log = run(&wrong, "executor", "logs latest b").out;
+    assert!(log.contains("declares the output y"), "{log}");
+    // The program without it cannot run them.
+    let plain = place.run(&format!("run {}", file("executor.yml")));
+    assert!(plain.err.contains("executor=rpn"), "{plain:?}");
+}
+
+#[test]
 fn a_file_that_calls_amiss_is_told_before_anything_runs() {
     let place = Place::with("steps: { a: { call: pyhton }, b: { call: python } }");
     let ended = run(&place, "python", "run windlass.yml");

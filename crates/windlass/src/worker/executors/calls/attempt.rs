@@ -67,12 +67,7 @@ impl CallAttempt {
     }
 
     fn begin(&mut self) -> Polled {
-        // What it does before its first await may panic too.
-        let began = panics::caught(|| self.callee.call(Arc::clone(&self.call)));
-        let function = match began {
-            Ok(function) => Caught(function),
-            Err(failure) => Caught(Box::pin(async { Err((failure, Retry::AsRuled)) })),
-        };
+        let function = caught(|| self.callee.call(Arc::clone(&self.call)));
         match &self.runtime {
             Some(runtime) => Polled::There(runtime.spawn(function)),
             None => Polled::Here(function),
@@ -180,8 +175,16 @@ fn said_of(failure: &Failure) -> String {
     }
 }
 
+/// Begins a function whose panics are failures. What it does before its first await may panic too.
+pub(crate) fn caught(begin: impl FnOnce() -> Calling) -> Caught {
+    match panics::caught(begin) {
+        Ok(function) => Caught(function),
+        Err(failure) => Caught(Box::pin(async { Err((failure, Retry::AsRuled)) })),
+    }
+}
+
 /// A function whose panics are failures.
-struct Caught(Calling);
+pub(crate) struct Caught(Calling);
 
 impl Future for Caught {
     type Output = Returned;

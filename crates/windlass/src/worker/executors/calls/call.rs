@@ -6,11 +6,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::runtime;
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
 use windlass_core::expand::{Action, Handout, Work};
 use windlass_core::expr::{Piece, Template};
 use windlass_core::failure::Failure;
@@ -22,10 +24,15 @@ use super::command::Running;
 use super::executor::Guards;
 use super::halt::Halt;
 use super::lines::Lines;
-use crate::worker::executors::Place;
+use crate::link::{Link, LinkError};
 use crate::worker::executors::record::log_id;
+use crate::worker::executors::{Place, Traces};
 use crate::worker::masks::Masks;
 use crate::worker::values::{Depot, Remembered};
+
+/// How long a leader that is away is asked to cancel a run, and the pause between.
+const CANCEL_WITHIN: Duration = Duration::from_mins(1);
+const CANCEL_PAUSE: Duration = Duration::from_millis(200);
 
 /// What a function came to.
 pub type Returned = Result<Output, (Failure, Retry)>;
@@ -55,6 +62,8 @@ pub trait Callee: Send + Sync + fmt::Debug {
 #[derive(Clone, Debug, Default)]
 pub struct Callees {
     by_name: BTreeMap<String, Arc<dyn Callee>>,
+    /// What runs scripts of a language of its own, by its name.
+    by_shell: BTreeMap<String, Arc<dyn Callee>>,
     /// Where they are polled; where whoever starts them is, otherwise.
     pub(super) runtime: Option<runtime::Handle>,
 }
@@ -70,9 +79,26 @@ impl Callees {
         self.by_name.get(name)
     }
 
+    /// Adds what runs the scripts of a shell.
+    pub fn add_shell(&mut self, shell: &str, callee: Arc<dyn Callee>) {
+        self.by_shell.insert(shell.to_owned(), callee);
+    }
+
+    /// What runs an action, if it is one that is compiled in: a script of its own shell.
+    pub fn shell_of(&self, action: &Action) -> Option<&Arc<dyn Callee>> {
+        let Action::Script { shell: Some(shell), .. } = action else { return None };
+        self.by_shell.get(shell.split_whitespace().next()?)
+    }
+
+    /// Adds all of others.
+    pub fn extend(&mut self, others: Self) {
+        self.by_name.extend(others.by_name);
+        self.by_shell.extend(others.by_shell);
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
+        self.by_name.is_empty() && self.by_shell.is_empty()
     }
 
     /// Has them polled in another runtime than the worker's: a function that blocks holds up nobody but its like.
@@ -81,11 +107,13 @@ impl Callees {
         Self { runtime: Some(runtime), ..self }
     }
 
-    /// What a worker advertises that has them: `call=NAME`, and `call=NAME@SIGNATURE` for who wants these types.
+    /// What a worker advertises that has them: `call=NAME`, and `call=NAME@SIGNATURE` for who wants these types;
+    /// `executor=SHELL`.
     pub fn labels(&self) -> impl Iterator<Item = String> {
-        self.by_name.iter().flat_map(|(name, callee)| {
+        let steps = self.by_name.iter().flat_map(|(name, callee)| {
             [format!("call={name}"), format!("call={name}@{}", callee.signature())]
-        })
+        });
+        steps.chain(self.by_shell.keys().map(|shell| format!("executor={shell}")))
     }
 }
 
@@ -110,6 +138,8 @@ pub struct Call {
     pub(super) threads: Threads,
     pub(super) values: OnceLock<Value>,
     pub(super) depot: Arc<Depot>,
+    pub(super) link: Option<Arc<dyn Link>>,
+    pub(super) traces: Traces,
 }
 
 impl Call {
@@ -149,6 +179,24 @@ impl Call {
     /// Its work with its right to do it.
     pub fn handout(&self) -> Handout<'_> {
         Handout { work: &self.work, grant: &self.grant }
+    }
+
+    /// Has its run end, and says why where its lines are.
+    pub async fn cancel_run(&self, reason: &str) -> Result<(), LinkError> {
+        self.lines.say(format!("windlass: the run is cancelled: {reason}\n").as_bytes());
+        let Some(link) = &self.link else {
+            let (place, reason) = ("this worker".to_owned(), "it knows no leader".to_owned());
+            return Err(LinkError::Denied { place, reason });
+        };
+        let began = Instant::now();
+        loop {
+            match link.cancel_run(self.grant.lease).await {
+                Err(error) if !error.is_final() && began.elapsed() < CANCEL_WITHIN => {
+                    sleep(CANCEL_PAUSE).await;
+                }
+                ended => return ended,
+            }
+        }
     }
 
     /// Keeps a result that is too large to travel with the outcome.

@@ -12,6 +12,7 @@ use windlass_core::time::Span;
 
 use super::call::Call;
 use crate::worker::executors::output::Output;
+use crate::worker::executors::prepare::{is_removed, traceparent};
 use crate::worker::guard::{Exit, Guarded, Spawn};
 
 /// Bytes of what a command prints that are handed to whoever asked for them. All of it is in the log.
@@ -109,9 +110,11 @@ impl GuardedCommand {
         let call = &self.call;
         let handout = call.handout();
         let mut env: Vec<(OsString, OsString)> = Vec::new();
+        let span = traceparent(&call.grant, call.traces);
         let scope = handout.scope();
         let variables = handout.variables(&scope).map_err(io::Error::other)?;
-        let named = variables.into_iter().chain(call.secrets.iter().cloned());
+        // What the step says itself comes later, and counts.
+        let named = span.into_iter().chain(variables).chain(call.secrets.iter().cloned());
         let named = named.chain(handout.identity(&call.place.worker));
         env.extend(named.map(|(name, value)| (name.into(), value.into())));
         env.extend(self.env);
@@ -121,7 +124,7 @@ impl GuardedCommand {
             (None, None) => call.place.root.clone(),
         };
         let known = call.place.environment.iter().map(|(name, _)| name);
-        let removed = known.filter(|name| name.starts_with("WINDLASS_")).map(OsString::from);
+        let removed = known.filter(|name| is_removed(name, call.traces)).map(OsString::from);
         Ok(Spawn {
             fence: call.grant.lease.fence,
             argv: self.argv,

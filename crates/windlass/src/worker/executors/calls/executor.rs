@@ -16,13 +16,14 @@ use super::command::Running;
 use super::halt::Halt;
 use super::lines::Lines;
 use super::panics;
+use crate::link::Link;
 use crate::link::output::StoredOutput;
 use crate::logs::LogStore;
 use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared};
-use crate::worker::executors::Place;
 use crate::worker::executors::prepare::secrets;
 use crate::worker::executors::record::{Record, log_id};
 use crate::worker::executors::works::Works;
+use crate::worker::executors::{Place, Traces};
 use crate::worker::guard::{Guard, GuardLost, HeldStep};
 use crate::worker::masks::Masks;
 use crate::worker::values::{Depot, InMemory, Ungathered};
@@ -35,6 +36,8 @@ pub struct CallExecutor {
     guards: Guards,
     logs: Arc<dyn LogStore>,
     depot: Arc<Depot>,
+    link: Option<Arc<dyn Link>>,
+    traces: Traces,
     behind: Option<Arc<dyn Executor>>,
     works: Arc<Works>,
 }
@@ -45,7 +48,21 @@ impl CallExecutor {
         panics::listen();
         let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs)))));
         let (callees, place) = (Arc::new(callees), Arc::new(place));
-        Self { callees, place, guards, logs, depot, behind: None, works: Arc::default() }
+        let (link, traces, behind) = (None, Traces::default(), None);
+        let works = Arc::default();
+        Self { callees, place, guards, logs, depot, link, traces, behind, works }
+    }
+
+    /// Has commands of steps know the span that theirs hang on.
+    #[must_use]
+    pub fn with_traces(self, traces: Traces) -> Self {
+        Self { traces, ..self }
+    }
+
+    /// Has steps tell their leader this way what they want.
+    #[must_use]
+    pub fn with_link(self, link: Arc<dyn Link>) -> Self {
+        Self { link: Some(link), ..self }
     }
 
     /// Has large results kept elsewhere than with the logs.
@@ -60,8 +77,15 @@ impl CallExecutor {
         Self { behind: Some(behind), ..self }
     }
 
+    fn is_called(&self, action: &Action) -> bool {
+        matches!(action, Action::Call { .. }) || self.callees.shell_of(action).is_some()
+    }
+
     /// The function that is wanted, or why it cannot be called here.
     fn callee(&self, action: &Action) -> Result<Arc<dyn Callee>, String> {
+        if let Some(executor) = self.callees.shell_of(action) {
+            return Ok(Arc::clone(executor));
+        }
         let Action::Call { name, signature, .. } = action else {
             return Err("this worker only calls steps that are compiled in".to_owned());
         };
@@ -115,6 +139,8 @@ impl CallExecutor {
             threads: Threads::default(),
             values: OnceLock::new(),
             depot: self.depot,
+            link: self.link,
+            traces: self.traces,
         });
         let runtime = self.callees.runtime.clone();
         CallAttempt { callee, call, orders, logs: self.logs, runtime }.run().await
@@ -141,7 +167,7 @@ impl Executor for CallExecutor {
     fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
         let work = self.works.read(&grant.work);
         match (work, &self.behind) {
-            (Ok(work), _) if matches!(work.action, Action::Call { .. }) => {
+            (Ok(work), _) if self.is_called(&work.action) => {
                 Box::pin(self.clone().run(grant, work, orders))
             }
             (_, Some(behind)) => behind.start(grant, orders),

@@ -19,6 +19,7 @@ mod halt;
 mod lines;
 mod panics;
 
+pub(crate) use attempt::caught;
 pub use call::{Call, Callee, Callees, Calling, Retry, Returned};
 pub use command::{Captured, GuardedCommand};
 pub use executor::{CallExecutor, Guards};

@@ -22,6 +22,9 @@ pub(super) fn operations() -> Vec<Operation> {
         worker(post("/workers/{id}/values", "It fetches a result that is too large for a grant"))
             .takes(anything())
             .answers_as(200, "Bytes of it", "application/octet-stream", anything()),
+        worker(post("/workers/{id}/cancel", "A step of it has its run end"))
+            .takes(anything())
+            .answers(200, "It is known", anything()),
     ]
 }
 

@@ -1,0 +1,99 @@
+//! An executor of one's own.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use windlass_core::expand::Action;
+use windlass_core::failure::{Failure, FailureKind};
+
+use super::context::Context;
+use super::error::Result;
+use super::handed::hand_on;
+use crate::worker::executors::{Call, Callee, Calling, Retry};
+
+/// Runs scripts of a language of its own: those of steps whose `shell:` has its name. [`Cli::executor`](crate::Cli::executor)
+/// adds it to a program, whose workers advertise `executor=NAME`.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// use windlass::{Cli, Context, Result, ScriptExecutor};
+///
+/// struct Sql;
+///
+/// impl ScriptExecutor for Sql {
+///     type Output = ();
+///
+///     async fn run(&self, ctx: &Context, script: &str) -> Result<()> {
+///         ctx.command("psql").args(["-c", script]).run().await
+///     }
+/// }
+///
+/// fn main() -> ExitCode {
+///     Cli::new().executor("sql", Sql).main()
+/// }
+/// ```
+///
+/// ```yaml
+/// steps:
+///   clean: { requires: executor=sql, shell: sql, run: "DELETE FROM visits WHERE at < now() - '1 year'" }
+/// ```
+pub trait ScriptExecutor: Send + Sync + 'static {
+    /// What a script hands on: the fields of a struct or the entries of a map are outputs of its step.
+    type Output: Serialize + Send + Sync + 'static;
+
+    /// Runs a script, once for each attempt. `ctx` has all that a step in Rust has: its log, commands under the guard, its
+    /// secrets, the order to end, and the variables of the step ([`Context::variables`]).
+    fn run(&self, ctx: &Context, script: &str)
+    -> impl Future<Output = Result<Self::Output>> + Send;
+}
+
+/// An executor with its type hidden.
+pub(crate) struct ExecutorCallee<E>(pub(crate) Arc<E>);
+
+impl<E: ScriptExecutor> Callee for ExecutorCallee<E> {
+    fn signature(&self) -> &'static str {
+        ""
+    }
+
+    fn call(&self, call: Arc<Call>) -> Calling {
+        let executor = Arc::clone(&self.0);
+        Box::pin(async move {
+            let context = Context::new(Arc::clone(&call));
+            let Action::Script { text, .. } = &call.work.action else {
+                unreachable!("it is only given scripts");
+            };
+            let ended = match executor.run(&context, text).await {
+                Ok(output) => handed(&call, &output).await,
+                Err(error) => Err(error.to_failure()),
+            };
+            ended.map_err(|failure| (failure, Retry::AsRuled))
+        })
+    }
+}
+
+/// Hands on what a script came to, which must have what its step declares.
+async fn handed<T: Serialize>(
+    call: &Call,
+    output: &T,
+) -> std::result::Result<windlass_core::outcome::Output, Failure> {
+    let refused = |why: String| Failure::new(FailureKind::Refused, why);
+    let output = serde_json::to_value(output);
+    let output = output.map_err(|error| refused(format!("its result is no JSON: {error}")))?;
+    let has = |name: &&String| output.get(name.as_str()).is_some_and(|value| *value != Value::Null);
+    if let Some(missing) = call.work.outputs.iter().find(|name| !has(name)) {
+        let why =
+            format!("the step declares the output {missing}, and its executor handed on none");
+        return Err(refused(why));
+    }
+    hand_on(call, output).await
+}
+
+impl<E> fmt::Debug for ExecutorCallee<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ExecutorCallee")
+    }
+}
