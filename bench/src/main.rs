@@ -79,14 +79,7 @@ fn main() {
         }
         Some("postgres") => {
             let mut rows = disk::floors(&scratch);
-            rows.extend(match args.get(1).map(String::as_str) {
-                None => postgres::rows(&scratch),
-                Some("long") => postgres::long_rows(&scratch, &Long::ALL),
-                Some(name) => match Long::named(name) {
-                    Some(long) => postgres::long_rows(&scratch, &[long]),
-                    None => Vec::new(),
-                },
-            });
+            rows.extend(measure_postgres(&scratch, args.get(1).map(String::as_str)));
             print!("{}", table::render(&rows));
         }
         Some("instances") => print!("{}", table::render(&instances::rows(&scratch))),
@@ -144,6 +137,18 @@ fn measure_all(cases: &[Case], scratch: &Scratch) -> Vec<Row> {
     rows.extend(postgres::rows(scratch));
     rows.extend(runs::rows(scratch));
     rows
+}
+
+/// What takes a minute or two, or one of the parts that take longer, or all of those.
+fn measure_postgres(scratch: &Scratch, part: Option<&str>) -> Vec<Row> {
+    match part {
+        None => postgres::rows(scratch),
+        Some("long") => postgres::long_rows(scratch, &Long::ALL),
+        Some(name) => {
+            let long = Long::named(name).expect("long, history, failover or sustained");
+            postgres::long_rows(scratch, &[long])
+        }
+    }
 }
 
 fn measure_journal(scratch: &Scratch) -> Vec<Row> {
