@@ -3,6 +3,9 @@
 /// The most bytes of a name that is not that of a step: as many as a file's may have.
 pub const NAME_MAX: usize = 255;
 
+/// Characters of a text that are quoted.
+const QUOTED_MAX: usize = 40;
+
 /// Whether a character could move the reader's cursor, hide itself, or show a text in another order than it has.
 pub fn misleads(c: char) -> bool {
     let hides = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
@@ -17,6 +20,14 @@ pub fn is_plain(text: &str) -> bool {
     (1..=NAME_MAX).contains(&text.len()) && !text.chars().any(misleads)
 }
 
+/// A text in quotes, or the beginning of a long one: whoever wrote it knows how it goes on.
+pub fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_MAX) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 /// Whether a text can be one of a worker's labels.
 pub fn is_label(text: &str) -> bool {
     is_plain(text) && !text.contains(char::is_whitespace)
@@ -25,6 +36,13 @@ pub fn is_label(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_is_quoted_in_part() {
+        assert_eq!(quoted("a\nb"), "\"a\\nb\"");
+        assert_eq!(quoted(&"鎖".repeat(40)), format!("\"{}\"", "鎖".repeat(40)));
+        assert_eq!(quoted(&"鎖".repeat(41)), format!("\"{}\"…", "鎖".repeat(40)));
+    }
 
     #[test]
     fn what_moves_hides_turns_or_breaks_is_not_plain() {

@@ -19,7 +19,7 @@ use crate::id::{RunId, StepIx};
 use crate::once::{KeyStatus, Origin, Place, Record, Standing};
 use crate::outcome::{Output, StepStatus};
 use crate::planted::Bug;
-use crate::shown::{NAME_MAX, is_plain};
+use crate::shown::{NAME_MAX, is_plain, quoted};
 use crate::time::Time;
 
 /// A key and what became of it.
@@ -54,7 +54,8 @@ impl Run {
         Some(match rendered {
             Ok(key) if is_plain(&key) => Ok(key),
             Ok(key) => Err(format!(
-                "{key:.40?} is no key: it has 1 to {NAME_MAX} bytes, and no line breaks or other control characters"
+                "{} is no key: it has 1 to {NAME_MAX} bytes, and no line breaks or other control characters",
+                quoted(&key)
             )
             .into()),
             Err(error) => Err(format!("`{written}`: {error}").into()),

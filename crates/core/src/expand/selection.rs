@@ -158,16 +158,19 @@ fn reads(step: &Step) -> BTreeSet<String> {
         Action::Script { reads, .. } => reads.as_slice(),
         Action::Call(_) | Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => &[],
     };
-    let called = match &step.action {
-        Action::Call(call) => call.with.as_slice(),
-        Action::Script { .. } | Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => &[],
+    let (with, taken) = match &step.action {
+        // What it takes of its needs is its own business: one that may be missing it can do without.
+        Action::Call(call) => (call.with.as_slice(), step.needs.as_slice()),
+        Action::Script { .. } | Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => {
+            (&[][..], &[][..])
+        }
     };
-    let with = called.iter().flat_map(|value| &value.value.reads);
+    let with = with.iter().flat_map(|value| &value.value.reads);
     let env = step.settings.env.iter().flat_map(|variable| &variable.value.reads);
     let asked = step.condition.iter().flat_map(|asked| &asked.reads);
-    let reads = script.iter().chain(with).chain(env).chain(asked);
-    reads
-        .filter(|read| read.path.first().is_some_and(|root| root == "steps"))
-        .filter_map(|read| read.path.get(1).cloned())
-        .collect()
+    let keyed = step.once.iter().flat_map(|key| &key.reads);
+    let reads = script.iter().chain(with).chain(env).chain(asked).chain(keyed);
+    let reads = reads.filter(|read| read.path.first().is_some_and(|root| root == "steps"));
+    let taken = taken.iter().filter(|need| !need.optional).map(|need| need.step.value.clone());
+    reads.filter_map(|read| read.path.get(1).cloned()).chain(taken).collect()
 }

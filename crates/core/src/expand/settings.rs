@@ -8,7 +8,7 @@ use crate::id::StepIx;
 use crate::plan::{LockUse, OnFailure, Placement, REPEATS_MAX, Retry, StepSpec};
 use crate::problem::{Code, Problem};
 use crate::requirement::{Atom, Clause, Requirement};
-use crate::shown::{NAME_MAX, is_plain};
+use crate::shown::{NAME_MAX, is_plain, quoted};
 use crate::spec::{
     Action, Nodes, Setting, Settings, Shape, Step, Text, duration, limit, retry_on, scalar_number,
     wait,
@@ -100,7 +100,7 @@ fn placement(known: &mut Known<'_>, step: &Step, defaults: &Settings) -> Placeme
 
 /// It is shown in tables of locks and workers.
 pub(super) fn unfit(what: &str, name: &str, span: &Range<usize>) -> Problem {
-    let title = format!("{name:.40?} is no name for a {what}");
+    let title = format!("{} is no name for a {what}", quoted(name));
     let help =
         format!("it has 1 to {NAME_MAX} bytes, and no line breaks or other control characters");
     Problem::new(Code::BadName, span.clone(), title).help(help)

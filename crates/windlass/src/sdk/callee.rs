@@ -1,8 +1,9 @@
 //! A step with its types hidden.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use serde::Serialize;
 use windlass_core::expand::Action;
 use windlass_core::failure::{Failure, FailureKind};
 use windlass_core::spec::Callable;
@@ -11,13 +12,16 @@ use super::context::Context;
 use super::error::Error;
 use super::handed::hand_on;
 use super::step::Step;
-use crate::worker::executors::{Call, Callee, Calling, Retry};
+use crate::worker::executors::{Call, Callee, Calling, Retry, Returned};
+
+/// Which errors a step tries again, if it decides that itself. What defaults say comes when the pipeline is whole.
+pub(crate) type Decides = Arc<OnceLock<fn(&Error) -> bool>>;
 
 /// A step that can be called by name.
 pub(super) struct TypedCallee<S> {
     pub(super) step: Arc<S>,
     pub(super) signature: String,
-    pub(super) retries: Option<fn(&Error) -> bool>,
+    pub(super) decides: Decides,
     /// What it takes, for calls of files that nobody could check before.
     pub(super) takes: Arc<Callable>,
 }
@@ -28,25 +32,34 @@ impl<S: Step> Callee for TypedCallee<S> {
     }
 
     fn call(&self, call: Arc<Call>) -> Calling {
-        let (step, retries) = (Arc::clone(&self.step), self.retries);
+        let (step, decides) = (Arc::clone(&self.step), Arc::clone(&self.decides));
         let takes = Arc::clone(&self.takes);
         Box::pin(async move {
             if let Some(why) = amiss(&call, &takes) {
                 return Err((Failure::new(FailureKind::Refused, why), Retry::AsRuled));
             }
             let context = Context::new(Arc::clone(&call));
-            match step.run(&context).await {
-                Ok(result) => {
-                    let handed = hand_on(&call, result).await;
-                    handed.map_err(|failure| (failure, Retry::AsRuled))
-                }
-                Err(error) => {
-                    let again = retries.is_some_and(|retries| retries(&error));
-                    let retry = if again { Retry::Yes } else { Retry::AsRuled };
-                    Err((error.to_failure(), retry))
-                }
-            }
+            returned(&call, step.run(&context).await, &decides).await
         })
+    }
+}
+
+/// What a function came to, as a worker tells it.
+pub(crate) async fn returned<T: Serialize + Send + Sync + 'static>(
+    call: &Call,
+    result: Result<T, Error>,
+    decides: &Decides,
+) -> Returned {
+    match result {
+        Ok(result) => {
+            let handed = hand_on(call, result).await;
+            handed.map_err(|failure| (failure, Retry::AsRuled))
+        }
+        Err(error) => {
+            let again = decides.get().is_some_and(|decides| decides(&error));
+            let retry = if again { Retry::Yes } else { Retry::AsRuled };
+            Err((error.to_failure(), retry))
+        }
     }
 }
 

@@ -55,6 +55,7 @@ mod takes;
 mod value;
 mod written;
 
+pub(crate) use callee::{Decides, returned};
 pub use command::Command;
 pub use context::{Context, LogWriter};
 pub use error::{Error, Result};
@@ -62,7 +63,6 @@ pub use error::{Error, Result};
 pub(crate) use executor::ExecutorCallee;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use executor::ScriptExecutor;
-pub(crate) use handed::hand_on;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub(crate) use hooks::HookList;
 pub use hooks::Hooks;

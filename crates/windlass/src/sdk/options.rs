@@ -28,7 +28,8 @@ pub struct Options {
     pub(super) needs: Vec<String>,
     /// The axes of its matrix: their order is that of the names of its cells.
     pub(super) axes: Vec<(String, Vec<String>)>,
-    pub(super) retries: Option<fn(&Error) -> bool>,
+    /// Which errors are tried again, if it is for the step to say.
+    pub(super) decides: Option<fn(&Error) -> bool>,
 }
 
 macro_rules! texts {
@@ -89,10 +90,15 @@ impl Options {
         self.set("ignore_failure", true)
     }
 
+    /// Whether something is said under a key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.keys.contains_key(key)
+    }
+
     /// How often it is tried: so many attempts after the first, or [`Retries`].
     pub fn retry(mut self, retries: impl Into<Retries>) -> Self {
         let Retries { keys, decides } = retries.into();
-        self.retries = decides;
+        self.decides = decides;
         self.set("retry", keys)
     }
 

@@ -1,14 +1,14 @@
 //! A pipeline in Rust.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 use windlass_core::expand::{Expanded, Inputs, expand};
 use windlass_core::problem::{Problem, Severity, Source};
 use windlass_core::spec::{self, Calls, Catalogue};
 
-use super::callee::TypedCallee;
+use super::callee::{Decides, TypedCallee};
 use super::hooks::{HookList, Hooks};
 use super::options::Options;
 use super::param::Param;
@@ -46,6 +46,7 @@ pub(crate) struct Added {
     pub(super) options: Options,
     pub(super) takes: Takes,
     pub(super) output: Shape,
+    pub(crate) decides: Decides,
     pub(crate) callee: Arc<dyn Callee>,
 }
 
@@ -120,7 +121,7 @@ impl Pipeline {
         self
     }
 
-    /// With options of every step that does not have its own.
+    /// With options of every step that does not have its own: those that the `defaults` of a file may have.
     pub fn defaults(mut self, options: Options) -> Self {
         self.defaults = Some(options);
         self
@@ -208,7 +209,11 @@ impl Pipeline {
     /// Its steps, to be called.
     pub(crate) fn callees(&self) -> Callees {
         let mut callees = Callees::default();
+        let by_default = self.defaults.as_ref().and_then(|defaults| defaults.decides);
         for step in &self.steps {
+            if let Some(decides) = by_default.filter(|_| !step.options.has("retry")) {
+                step.decides.get_or_init(|| decides);
+            }
             callees.add(step.name, self.hooks.around(&step.callee));
         }
         callees
@@ -222,12 +227,14 @@ impl Added {
         S::takes(&mut takes);
         let output = Shape::of::<S::Output>();
         let signature = takes.signature(S::NAME, &output);
+        let decides: Decides = Arc::new(options.decides.map(OnceLock::from).unwrap_or_default());
         let callee = TypedCallee {
             step: Arc::new(step),
             signature: signature.clone(),
-            retries: options.retries,
+            decides: Arc::clone(&decides),
             takes: Arc::new(takes.callable(&output, signature.clone())),
         };
-        Self { name: S::NAME, signature, options, takes, output, callee: Arc::new(callee) }
+        let callee = Arc::new(callee);
+        Self { name: S::NAME, signature, options, takes, output, decides, callee }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use windlass_core::spec::is_name;
 
+use super::options::Options;
 use super::pipeline::{Added, Pipeline};
 use super::takes::Demand;
 
@@ -18,7 +19,7 @@ pub(super) fn written(pipeline: &Pipeline) -> String {
     section(&mut text, "locks", &pipeline.locks);
     section(&mut text, "env", &pipeline.env);
     if let Some(defaults) = &pipeline.defaults {
-        section(&mut text, "defaults", &defaults.keys);
+        section(&mut text, "defaults", &all_keys(defaults));
     }
     text.push_str(if pipeline.steps.is_empty() { "steps: {}\n" } else { "steps:\n" });
     for step in &pipeline.steps {
@@ -31,6 +32,18 @@ pub(super) fn written(pipeline: &Pipeline) -> String {
         }
     }
     text
+}
+
+/// What defaults say. What only a step can have is written all the same, so that it is told of.
+fn all_keys(defaults: &Options) -> Map<String, Value> {
+    let mut keys = defaults.keys.clone();
+    if !defaults.needs.is_empty() {
+        keys.insert("needs".to_owned(), json!(defaults.needs));
+    }
+    if !defaults.axes.is_empty() {
+        keys.insert("matrix".to_owned(), json!(defaults.axes));
+    }
+    keys
 }
 
 /// Axes in their order, which a map of JSON would not keep.

@@ -10,8 +10,8 @@ use windlass_core::engine::{RunOptions, Submit, Unplaceable};
 use super::played::Played;
 use super::stage::{Hand, Stage};
 use crate::chance::new_run;
-use crate::sdk::{Context, IntoStep, Pipeline, Result, RunError, Single, Step, hand_on};
-use crate::worker::executors::{Call, Callee, Calling, Retry};
+use crate::sdk::{Context, Decides, IntoStep, Pipeline, Result, RunError, Single, Step, returned};
+use crate::worker::executors::{Call, Callee, Calling};
 
 /// A run of a pipeline that is put on for a test.
 #[derive(Debug)]
@@ -46,7 +46,8 @@ impl Rehearsal {
         let added = self.pipeline.steps.iter_mut().find(|added| added.name == S::NAME);
         let added = added.unwrap_or_else(|| panic!("the pipeline has no step `{}`", S::NAME));
         let signature = added.signature.clone();
-        added.callee = Arc::new(Replaced { name: S::NAME, signature, function });
+        let decides = Arc::clone(&added.decides);
+        added.callee = Arc::new(Replaced { name: S::NAME, signature, function, decides });
         self
     }
 
@@ -112,6 +113,7 @@ struct Replaced<F> {
     name: &'static str,
     signature: String,
     function: F,
+    decides: Decides,
 }
 
 impl<F, T, Doing> Callee for Replaced<F>
@@ -126,13 +128,8 @@ where
 
     fn call(&self, call: Arc<Call>) -> Calling {
         let doing = (self.function)(Context::new(Arc::clone(&call)));
-        Box::pin(async move {
-            let ended = match doing.await {
-                Ok(result) => hand_on(&call, result).await,
-                Err(error) => Err(error.to_failure()),
-            };
-            ended.map_err(|failure| (failure, Retry::AsRuled))
-        })
+        let decides = Arc::clone(&self.decides);
+        Box::pin(async move { returned(&call, doing.await, &decides).await })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::durations::bad_duration;
 use crate::problem::{Code, Fix, Problem, Source};
 use crate::requirement::Requirement;
-use crate::shown::{NAME_MAX, is_plain};
+use crate::shown::{NAME_MAX, is_plain, quoted};
 use crate::spec::keys::{NO_KEYS, Shape};
 use crate::spec::names::{is_name, name_like, nearest};
 use crate::spec::read::{retry_on, wait};
@@ -120,7 +120,7 @@ fn no_key(node: &Node<'_>, text: &str, wrong: impl FnOnce() -> Problem) -> Optio
     }
     let unfit = text.trim_start_matches("./").is_empty() || !is_plain(text);
     unfit.then(|| {
-        Problem::new(Code::BadName, node.span.clone(), format!("{text:.40?} is no key"))
+        Problem::new(Code::BadName, node.span.clone(), format!("{} is no key", quoted(text)))
             .help(format!("it has 1 to {NAME_MAX} bytes, and no line breaks or control characters"))
     })
 }

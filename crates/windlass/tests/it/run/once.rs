@@ -94,3 +94,20 @@ fn machines_are_told_as_well() {
     let plan = place.run("plan").out;
     assert!(plan.contains("once as deploy-${{ steps.build.outputs.v }}"), "{plan}");
 }
+
+#[test]
+fn what_a_key_reads_has_to_be_selected_with_its_step() {
+    let place = Place::with(
+        "steps:
+  build:
+    outputs: [digest]
+    run: echo digest=7 >> $WINDLASS_OUTPUT
+  deploy:
+    needs: [build]
+    idempotent: deploy-${{ steps.build.outputs.digest }}
+    run: echo >> deployed\n",
+    );
+    let ended = place.run("run --only deploy");
+    assert!(ended.err.contains("`build` is not selected: select it too"), "{ended:?}");
+    assert_eq!((ended.code == Some(0), place.lines("deployed").len()), (false, 0));
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass::core::outcome::StepStatus;
 use windlass::testing::Rehearsal;
-use windlass::{Cells, Context, Error, Out, Pipeline, Result, Target, step};
+use windlass::{Cells, Context, Error, Options, Out, Pipeline, Result, Retries, Target, step};
 
 #[step]
 async fn build() -> Result<String> {
@@ -77,4 +77,42 @@ async fn a_story_is_told_as_it_went() {
     assert_eq!(of_sqlite, told, "{story}");
     assert!(story.ends_with("sum succeeded\nthe run succeeded\n"), "{story}");
     assert!(played.took() >= Duration::from_mins(30));
+}
+
+fn is_io(error: &Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some()
+}
+
+#[step(retry(times = 9, wait = "1h", when = is_io))]
+async fn fetch() -> Result<u32> {
+    Err(Error::msg("no test fetches anything"))
+}
+
+/// Fails with what is worth another attempt, twice, then with what is not.
+async fn flaky(ctx: Context) -> Result<u32> {
+    match ctx.attempt() {
+        1 | 2 => Err(std::io::Error::other("busy").into()),
+        _ => Err(Error::msg("broken")),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_a_replaced_step_are_tried_again_as_its_own_would_be() {
+    let pipeline = Pipeline::new("ship").add(fetch);
+    let played = Rehearsal::of(pipeline).replace(fetch, flaky).run().await.unwrap();
+    assert_eq!(played.hands("fetch").len(), 3, "{}", played.story());
+    // What defaults say holds for who says nothing.
+    let defaults = Options::new().retry(Retries::times(9).when(is_io));
+    let pipeline = Pipeline::new("ship").add(build).defaults(defaults);
+    let replaced = async |ctx: Context| flaky(ctx).await.map(|_| String::new());
+    let played = Rehearsal::of(pipeline).replace(build, replaced).run().await.unwrap();
+    assert_eq!(played.hands("build").len(), 3, "{}", played.story());
+}
+
+#[tokio::test]
+async fn defaults_that_only_a_step_can_have_are_refused() {
+    let defaults = Options::new().after("test").axis("os", ["linux"]);
+    let error = Pipeline::new("ship").add(build).defaults(defaults).run().await.unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("needs") && told.contains("matrix"), "{told}");
 }

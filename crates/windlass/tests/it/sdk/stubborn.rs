@@ -66,3 +66,12 @@ fn a_thread_that_works_for_a_step_is_waited_for() {
     assert_ne!(ended.code, Some(0), "{ended:?}");
     assert_eq!(place.lines("computed").len(), 1, "it came to its end");
 }
+
+#[test]
+fn a_command_that_nobody_waits_for_is_dead_before_the_next_begins() {
+    let place = Place::with("");
+    let ended = run(&place, "stubborn", "run impatient");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("the second ended with 7"), "{ended:?}");
+    assert_eq!(place.lines("verdict"), ["dead"]);
+}

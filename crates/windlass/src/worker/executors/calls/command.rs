@@ -69,6 +69,8 @@ impl GuardedCommand {
     pub(crate) async fn run(self, keeps: bool) -> io::Result<Captured> {
         let call = Arc::clone(&self.call);
         let _turn = call.running.turn.lock().await;
+        // One that nobody waited for any more is told by the same name.
+        call.running.end().await;
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         let guard = call.guards.get().await?;
@@ -76,6 +78,7 @@ impl GuardedCommand {
         let lost = || io::Error::other("the process that starts commands was killed");
         let guarded = Arc::new(guard.spawn(spawn).await.map_err(|_| lost())?);
         call.running.set(Some(Arc::clone(&guarded)));
+        let mut left = Left(Some(Arc::clone(&guarded)));
         if call.halt.is_told() {
             // The order came before there was anything to tell.
             guarded.stop(StopHow::Term, call.grant.kill_grace).await;
@@ -97,6 +100,7 @@ impl GuardedCommand {
             kept.extend_from_slice(&bytes[..if keeps { room } else { 0 }]);
         }
         let exit = guarded.gone().await;
+        left.0 = None;
         call.running.set(None);
         match exit {
             Exit::Code(code) => Ok(Captured { code, output: kept }),
@@ -135,6 +139,19 @@ impl GuardedCommand {
             deadline: None,
             output,
         })
+    }
+}
+
+/// Kills a command that its function does not wait for any more.
+struct Left(Option<Arc<Guarded>>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let Some(guarded) = self.0.take() else { return };
+        // Without a runtime the process is at its end, and its guard kills what is left.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { guarded.stop(StopHow::Kill, Span::ZERO).await });
+        }
     }
 }
 
