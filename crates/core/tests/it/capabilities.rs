@@ -54,6 +54,22 @@ fn only_the_worker_with_docker_gets_the_docker_step() {
 }
 
 #[test]
+fn a_step_goes_to_whoever_has_one_of_the_executors_that_it_names() {
+    let mut crew = Crew::new().worker("plain", 4, ["executor=shell"]);
+    crew.join("web", 4, ["executor=shell", "executor=http"]);
+    crew.join("boxed", 4, ["executor=docker"]);
+    let either = Requirement::parse("executor=docker | executor=http").expect("a requirement");
+    let placement = Placement { requirement: Requirement(vec![either]), ..Placement::default() };
+    let one_each = StepSpec { per_worker: Some(1), ..placed(placement) };
+    crew.submit("ship", |plan| plan.matrix("call", ["1", "2", "3"], |_| one_each.clone()));
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.running("plain").len(), 0);
+    assert_eq!((crew.running("web").len(), crew.running("boxed").len()), (1, 1));
+    crew.succeed(["call[1]", "call[2]", "call[3]"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
 fn a_step_that_nobody_can_run_waits_names_the_label_and_fails_in_the_end() {
     let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
     let warnings = crew.submit("ship", |plan| {

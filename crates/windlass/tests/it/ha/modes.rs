@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::arrange::Fleet;
-use crate::cluster::arrange::{Cluster, step};
-use crate::run::arrange::Place;
+use super::arrange::{Fleet, ask};
+use crate::cluster::arrange::{Cluster, free_port, step};
+use crate::postgres::server::server;
+use crate::run::arrange::{Place, until};
 
 #[test]
 fn a_second_controller_on_a_folder_is_refused_and_told_who_leads() {
@@ -75,4 +76,37 @@ fn one_controller_on_a_database_does_what_one_on_a_folder_does() {
     assert_eq!(on_folder["status"], "succeeded", "{on_folder}");
     assert_eq!(on_database["counts"], on_folder["counts"], "{on_database}");
     assert_eq!(told(&on_database), told(&on_folder));
+}
+
+/// As containers and units are told what to do.
+#[test]
+fn a_cluster_is_set_up_by_variables_alone() {
+    let (server, port) = (server(), free_port());
+    let (store, schema) = server.fresh();
+    let (listen, at) = (format!("127.0.0.1:{port}"), format!("http://127.0.0.1:{port}"));
+    let controllers = Place::with("")
+        .set("WINDLASS_STORE", &store)
+        .set("WINDLASS_ROLE", "leader")
+        .set("WINDLASS_TERM", "90s")
+        .set("WINDLASS_LEASE_TTL", "7s")
+        .set("WINDLASS_LISTEN", &listen)
+        .set("WINDLASS_ADVERTISE", &at)
+        .set("WINDLASS_NAME", "ann")
+        .set("WINDLASS_JOBS", "0");
+    let _ann = controllers.start("serve");
+    until("it answers", || ask(port, "GET", "/workers", "").is_some_and(|it| it.status == 200));
+    let workers = Place::with("")
+        .set("WINDLASS_JOIN", &at)
+        .set("WINDLASS_NAME", "bob")
+        .set("WINDLASS_SLOTS", "3")
+        .set("WINDLASS_LABEL", "gpu")
+        .set("WINDLASS_LEADER_GRACE", "30s");
+    let _bob = workers.start("worker");
+    let psql = |query: &str| server.psql(&format!("SET search_path = {schema};\n{query}"));
+    let worker = "SELECT name, status, slots, labels ? 'gpu' FROM windlass_workers";
+    until("the worker has joined", || psql(worker) == "bob|online|3|t");
+    let leader =
+        "SELECT node, address, until > clock_timestamp() + interval '60 s' FROM windlass_leader";
+    assert_eq!(psql(leader), format!("ann|{at}|t"));
+    assert_eq!(psql("SELECT ttl FROM windlass_as_of"), "00:00:07");
 }
