@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 DEFAULT_STAGES=(setup fmt lint build test api sim hunt doc generated lockfile)
-DEEP_STAGES=(test-deep api-deep sim-deep fuzz typos deny machete)
+DEEP_STAGES=(test-deep coverage api-deep sim-deep fuzz typos deny machete)
 
 # How long each part of the input is fuzzed.
 FUZZ_SECONDS=600
@@ -18,6 +18,8 @@ API_SECONDS=25
 API_SECONDS_DEEP=600
 # Packages in Cargo.lock. Raise it in the commit that adds a dependency, and say there why it is worth it.
 PACKAGES_MAX=203
+# Lines of core, journal, link, controller and worker that tests have to run, of a hundred in each.
+COVERAGE_MIN=90
 SCHEDULES=10000
 SCHEDULES_DEEP=200000
 
@@ -122,6 +124,22 @@ stage_sim-deep() {
 stage_test-deep() {
     WINDLASS_DEEP=1 cargo test -p windlass --all-features --lib --tests
     cargo test -p windlass-macros -- --include-ignored
+}
+
+# How many lines of each part the tests run, processes that they start included; less than the floor fails.
+stage_coverage() {
+    local report=target/coverage.lcov
+    rustup component add llvm-tools 2>/dev/null || echo "no rustup: llvm-tools have to be here already"
+    command -v cargo-llvm-cov >/dev/null || cargo install --quiet --locked cargo-llvm-cov --root target/tools
+    local run=(test --lib --tests)
+    ! has_nextest || run=(nextest)
+    # A few files that all processes merge into: one for each of the thousands would fill the disk. Whether tests pass
+    # is for other stages to say: these are slower.
+    PATH="$PATH:$PWD/target/tools/bin" LLVM_PROFILE_FILE_NAME='windlass-%8m.profraw' \
+        cargo llvm-cov "${run[@]}" --all-features -p windlass-core -p windlass --ignore-run-fail \
+        --failure-mode all --lcov --output-path "$report" >target/coverage.log 2>&1 ||
+        fail "no coverage: see target/coverage.log"
+    cargo run -q -p windlass-testkit --bin coverage -- "$report" --floor "$COVERAGE_MIN"
 }
 
 # What nobody would write, ten minutes each.

@@ -1,0 +1,145 @@
+//! Tells how many lines of each part the tests have run, from a report in lcov's form: `coverage FILE [--floor PERCENT]`.
+//! A part below the floor fails.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports in text")]
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::{env, fs};
+
+const HELP: &str = "usage: coverage FILE [--floor PERCENT]";
+
+/// The parts that have a floor, and the folders that they are in.
+const PARTS: [(&str, &[&str]); 5] = [
+    ("core", &["crates/core/src/"]),
+    ("journal", &["crates/windlass/src/journal/", "crates/windlass/src/store/"]),
+    ("link", &["crates/windlass/src/link/"]),
+    ("controller", &["crates/windlass/src/controller/"]),
+    ("worker", &["crates/windlass/src/worker/"]),
+];
+
+/// Files that are named where a part is below its floor: those with most lines that nobody ran.
+const NAMED: usize = 10;
+
+/// Lines of a file, or of several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Lines {
+    file: String,
+    all: u32,
+    run: u32,
+}
+
+impl Lines {
+    fn percent(&self) -> f64 {
+        if self.all == 0 { 0.0 } else { 100.0 * f64::from(self.run) / f64::from(self.all) }
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let asked = match words[..] {
+        [file] => Some((file, 0.0)),
+        [file, "--floor", floor] => floor.parse().ok().map(|floor| (file, floor)),
+        _ => None,
+    };
+    let Some((file, floor)) = asked else {
+        eprintln!("{HELP}");
+        return ExitCode::from(2);
+    };
+    match fs::read_to_string(file) {
+        Ok(report) => tell(&files(&report), floor),
+        Err(error) => {
+            eprintln!("coverage: {file}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell(files: &[Lines], floor: f64) -> ExitCode {
+    let mut below = Vec::new();
+    println!("{:<12} {:>7} {:>7} {:>7}", "part", "lines", "run", "");
+    for (name, folders) in PARTS {
+        let part = part_of(files, folders);
+        println!("{name:<12} {:>7} {:>7} {:>6.1}%", part.all, part.run, part.percent());
+        if part.percent() < floor {
+            below.push((name, folders));
+        }
+    }
+    for (name, folders) in &below {
+        eprintln!("coverage: {name} is below {floor}%:\n{}", worst(files, folders));
+    }
+    if below.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The files of a report, each with its lines.
+fn files(report: &str) -> Vec<Lines> {
+    let mut files = Vec::new();
+    let mut open = Lines::default();
+    for line in report.lines() {
+        match line.split_once(':') {
+            Some(("SF", file)) => file.clone_into(&mut open.file),
+            Some(("LF", all)) => open.all = all.parse().unwrap_or(0),
+            Some(("LH", run)) => open.run = run.parse().unwrap_or(0),
+            _ if line == "end_of_record" => files.push(std::mem::take(&mut open)),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// What is in these folders. Tests that stand in the file that they test are no part of it where they have a file.
+fn within<'a>(files: &'a [Lines], folders: &'a [&str]) -> impl Iterator<Item = &'a Lines> {
+    let is_of = |file: &Lines| folders.iter().any(|folder| file.file.contains(folder));
+    files.iter().filter(move |file| is_of(file) && !file.file.contains("/tests"))
+}
+
+fn part_of(files: &[Lines], folders: &[&str]) -> Lines {
+    within(files, folders).fold(Lines::default(), |sum, file| Lines {
+        file: String::new(),
+        all: sum.all + file.all,
+        run: sum.run + file.run,
+    })
+}
+
+/// Those with most lines that nobody ran.
+fn worst(files: &[Lines], folders: &[&str]) -> String {
+    let mut found: Vec<&Lines> = within(files, folders).collect();
+    found.sort_by_key(|file| std::cmp::Reverse(file.all - file.run));
+    let mut text = String::new();
+    for file in found.iter().take(NAMED) {
+        let (missing, percent) = (file.all - file.run, file.percent());
+        let _ = writeln!(text, "  {missing:>5} lines not run, {percent:.1}%: {}", file.file);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "SF:/x/crates/core/src/a.rs\nDA:1,3\nLF:10\nLH:9\nend_of_record\n\
+        SF:/x/crates/core/src/b.rs\nLF:30\nLH:21\nend_of_record\n\
+        SF:/x/crates/core/src/engine/tests.rs\nLF:5\nLH:0\nend_of_record\n\
+        SF:/x/crates/windlass/src/link/c.rs\nLF:4\nLH:4\nend_of_record\n";
+
+    #[test]
+    fn a_part_is_the_sum_of_its_files_without_their_tests() {
+        let files = files(REPORT);
+        let core = part_of(&files, PARTS[0].1);
+        assert_eq!((core.all, core.run), (40, 30));
+        assert!((core.percent() - 75.0).abs() < 1e-9);
+        assert!((part_of(&files, PARTS[2].1).percent() - 100.0).abs() < 1e-9);
+        assert!(
+            part_of(&files, PARTS[4].1).percent().abs() < 1e-9,
+            "no lines are none that were run"
+        );
+    }
+
+    #[test]
+    fn files_are_named_by_what_is_missing() {
+        let files = files(REPORT);
+        let named = worst(&files, PARTS[0].1);
+        let first = named.lines().next();
+        assert_eq!(first, Some("      9 lines not run, 70.0%: /x/crates/core/src/b.rs"));
+    }
+}
