@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run   {id, pipeline, fingerprint, status, created_at, ended_at, wall_ms, counts, cancelled?, interruptions,
-//!        interrupted_ms, root_causes}
+//!        interrupted_ms, root_causes, workers}
 //! step  {run, step, name, status, reason?, key?, origin?, needs, ready_at, ended_at, wait_ms, time_ms, attempts, outputs}
 //! ```
 //!
@@ -12,6 +12,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cause::RootCause;
+use super::share::Share;
 use super::step::{Step, Try};
 use super::summary_type::Summary;
 use crate::engine::{CancelLevel, CancelReason, Utc};
@@ -41,6 +42,7 @@ impl Summary {
             "interruptions": self.interruptions(),
             "interrupted_ms": self.interrupted().as_millis(),
             "root_causes": causes,
+            "workers": self.shares(now).iter().map(share_json).collect::<Vec<Value>>(),
         });
         if let Some((level, reason)) = self.cancel {
             object["cancelled"] =
@@ -59,6 +61,16 @@ impl Summary {
             "ignored": cause.ignored,
         })
     }
+}
+
+/// What a worker did; which part of its time that was, where it is known how many slots it has.
+fn share_json(share: &Share<'_>) -> Value {
+    json!({
+        "worker": share.worker,
+        "attempts": share.tries,
+        "busy_ms": share.busy.as_millis(),
+        "use_percent": share.percent,
+    })
 }
 
 impl Step<'_> {

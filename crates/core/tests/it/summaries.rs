@@ -274,7 +274,7 @@ fn json_is_one_object_a_line() {
     lines[0]["fingerprint"] = "…".into();
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    {"counts":{"blocked":1,"failed":1},"created_at":"1970-01-01T00:20:00.000Z","ended_at":"1970-01-01T00:20:02.000Z","fingerprint":"…","id":"1","interrupted_ms":0,"interruptions":0,"pipeline":"ship","root_causes":[{"blocked":1,"cancelled":0,"ignored":false,"name":"s0","reason":"exit 3","step":0}],"status":"failed","steps":2,"wall_ms":2000}
+    {"counts":{"blocked":1,"failed":1},"created_at":"1970-01-01T00:20:00.000Z","ended_at":"1970-01-01T00:20:02.000Z","fingerprint":"…","id":"1","interrupted_ms":0,"interruptions":0,"pipeline":"ship","root_causes":[{"blocked":1,"cancelled":0,"ignored":false,"name":"s0","reason":"exit 3","step":0}],"status":"failed","steps":2,"wall_ms":2000,"workers":[{"attempts":1,"busy_ms":2000,"use_percent":100,"worker":"alpha"}]}
     {"attempts":[{"attempt":1,"delivery":1,"ended_at":"1970-01-01T00:20:02.000Z","exit_code":3,"fence":1,"granted_at":"1970-01-01T00:20:00.000Z","outcome":"failed","started_at":"1970-01-01T00:20:00.000Z","time_ms":2000,"worker":"alpha"}],"ended_at":"1970-01-01T00:20:02.000Z","name":"s0","needs":[],"outputs":null,"ready_at":"1970-01-01T00:20:00.000Z","reason":"exit 3","run":"1","status":"failed","step":0,"time_ms":2000,"wait_ms":0}
     {"attempts":[],"ended_at":"1970-01-01T00:20:02.000Z","name":"s1","needs":["s0"],"outputs":null,"ready_at":"1970-01-01T00:20:02.000Z","reason":"because of s0","run":"1","status":"blocked","step":1,"time_ms":0,"wait_ms":0}
     "#);

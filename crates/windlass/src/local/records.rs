@@ -158,6 +158,7 @@ impl Records {
                 let Some(mut summary) = Summary::from_submitted(at, event) else { return };
                 for worker in self.engine.workers() {
                     summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
+                    summary.know_slots(worker.id, worker.slots, at);
                 }
                 summary.know_leader(self.engine.term(), None);
                 self.open.insert(*run, summary);

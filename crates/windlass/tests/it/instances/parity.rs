@@ -138,9 +138,11 @@ fn the_leader_shows_what_others_printed_and_writes_every_report() {
         command.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", &report);
         fleet.place.start_command(command)
     };
-    let worker = begin(1, "--jobs 2 --junit worker.xml");
+    let worker = begin(1, "--jobs 2 --junit worker.xml --json");
     let leader = begin(0, "--jobs 2 --junit leader.xml --output stream --min-workers 1").ended();
-    assert_eq!((leader.code, worker.ended().code), (Some(0), Some(0)), "{leader:?}");
+    let worker = worker.ended();
+    assert_eq!((leader.code, worker.code), (Some(0), Some(0)), "{leader:?}");
+    assert_eq!(worker.out, "", "only the leader tells of the run");
     let shown = format!("{}{}", leader.out, leader.err);
     let lines = shown.lines().filter(|line| line.contains("joined fish"));
     assert_eq!(lines.count(), 1, "once, wherever it ran: {shown}");
@@ -149,4 +151,36 @@ fn the_leader_shows_what_others_printed_and_writes_every_report() {
     let page = fleet.place.read("page.md");
     assert_eq!(page.matches("They joined fish").count(), 1, "{page}");
     assert!(page.contains("| worker | steps | busy | use |"), "{page}");
+}
+
+/// On the screen and in the JSON: who did each step, how long it waited, and how busy everybody was.
+#[test]
+fn the_summary_tells_workers_waits_and_use() {
+    let redis = Redis::start(&[]);
+    let fleet = Fleet::at(&redis.url(), MANY);
+    let worker = fleet.start(1, 2, "--jobs 1");
+    let leader = fleet.start(0, 2, "--jobs 1 --min-workers 1").ended();
+    ended_with(&leader, 0, "succeeded");
+    ended_with(&worker.ended(), 0, "succeeded");
+    for column in ["wait", "time", "worker", "busy", "use"] {
+        assert!(leader.err.contains(column), "no column `{column}`: {}", leader.err);
+    }
+    let told = fleet.place.show();
+    let shares = told["workers"].as_array().expect("it lists workers");
+    let names: Vec<&Value> = shares.iter().map(|share| &share["worker"]).collect();
+    assert_eq!(names, ["instance-0", "instance-1"]);
+    let number = |share: &Value, key: &str| share[key].as_u64().unwrap_or_default();
+    let (mut attempts, mut busy) = (0, 0);
+    for share in shares {
+        assert!((1..=100).contains(&number(share, "use_percent")), "{share}");
+        attempts += number(share, "attempts");
+        busy += number(share, "busy_ms");
+    }
+    let steps = told["steps"].as_array().expect("it lists steps");
+    let tries = || steps.iter().flat_map(|step| step["attempts"].as_array().expect("a list"));
+    let begun = tries().filter(|it| it["outcome"] != "released");
+    assert_eq!(attempts, begun.count() as u64, "each is somebody's");
+    assert_eq!(busy, tries().map(|it| number(it, "time_ms")).sum::<u64>());
+    let waits = steps.iter().filter(|step| number(step, "wait_ms") > 0).count();
+    assert!(waits > 100, "two slots have two hundred steps: {waits}");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, WorkerStatus};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
@@ -89,6 +89,10 @@ pub(in crate::controller::api) async fn summary(api: &Api, run: RunId) -> Result
     api.handle.views().look(|view| {
         for worker in view.engine.workers() {
             summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
+            // For how long one was there that is gone is not known.
+            if worker.status == WorkerStatus::Online {
+                summary.know_slots(worker.id, worker.slots, worker.since);
+            }
         }
     });
     loop {

@@ -69,6 +69,12 @@ fn run_with_steps() -> Value {
         ("level", word(&["stop", "kill"])),
         ("reason", word(&["asked", "deadline", "defect"])),
     ]);
+    let share = object([
+        ("worker", text()),
+        ("attempts", count()),
+        ("busy_ms", count()),
+        ("use_percent", or_null(count())),
+    ]);
     let told = object([
         ("fingerprint", text()),
         ("wall_ms", count()),
@@ -77,6 +83,7 @@ fn run_with_steps() -> Value {
         ("interruptions", count()),
         ("interrupted_ms", count()),
         ("root_causes", list(cause)),
+        ("workers", list(share)),
     ]);
     json!({ "allOf": [run(), and_perhaps(told, [("cancelled", cancelled)])] })
 }
