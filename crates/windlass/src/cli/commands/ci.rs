@@ -8,7 +8,8 @@ use crate::cli::output::{self, quoted};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Each runner is an instance of one run: instance 0 leads and works, the others work. They meet at a Redis
-that all of them reach; its address is a secret of the repository, WINDLASS_LINK. docs/ci.md tells the rest.
+that all of them reach; its address is a secret of the repository, WINDLASS_LINK. Where windlass itself is
+installed from is a variable, WINDLASS_GIT. docs/ci.md tells the rest.
 
 Examples:
   windlass ci github --instances 4 > .github/workflows/windlass.yml
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args) -> u8 {
         Service::Github => github(args.instances, &run),
         Service::Gitlab => gitlab(args.instances, &run),
     };
-    output::data(text.trim_end())
+    output::data(text.replace("@INSTALL@", INSTALL).trim_end())
 }
 
 fn github(instances: u32, run: &str) -> String {
@@ -66,6 +67,9 @@ fn scalar(line: &str) -> String {
     }
 }
 
+/// Has windlass on a runner, wherever it is published.
+const INSTALL: &str = "cargo install --locked ${WINDLASS_GIT:+--git \"$WINDLASS_GIT\"} windlass";
+
 /// Every runner takes part to the end: `fail-fast` would cancel those that work when one cannot.
 const GITHUB: &str = "\
 name: windlass
@@ -86,10 +90,11 @@ jobs:
       WINDLASS_TOTAL: ${{ strategy.job-total }}
       WINDLASS_LINK: ${{ secrets.WINDLASS_LINK }}
       WINDLASS_RUN_SECRET: ${{ secrets.WINDLASS_RUN_SECRET }}
+      WINDLASS_GIT: ${{ vars.WINDLASS_GIT }}
     steps:
       - uses: actions/checkout@v4
-      # Or however windlass comes to your runners.
-      - run: cargo install --locked windlass
+      # From the repository that the variable WINDLASS_GIT names, or from crates.io without it.
+      - run: @INSTALL@
       - run: @RUN@
 ";
 
@@ -101,8 +106,8 @@ windlass:
   parallel: @INSTANCES@
   timeout: 1h
   script:
-    # Or however windlass comes to your runners.
-    - cargo install --locked windlass
+    # From the repository that the variable WINDLASS_GIT names, or from crates.io without it.
+    - @INSTALL@
     - @RUN@
 ";
 

@@ -75,6 +75,25 @@ fn it_takes_a_file_and_a_sensible_number() {
     }
 }
 
+/// Whether it comes from a repository or from crates.io: in a shell the line becomes one or the other.
+#[test]
+fn windlass_is_installed_from_where_the_variable_says() {
+    let folder = Folder::empty();
+    for service in ["github", "gitlab"] {
+        let text = folder.data(&format!("ci {service} --instances 2"));
+        let line = text.lines().find(|line| line.contains("cargo install")).expect("it installs");
+        let (_, command) = line.split_once("cargo").expect("found just now");
+        let becomes = |from: &str| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("printf '<%s>' {command}")]).env("WINDLASS_GIT", from);
+            String::from_utf8(shell.output().expect("there is a shell").stdout).expect("text")
+        };
+        assert_eq!(becomes(""), "<install><--locked><windlass>");
+        let from = "https://git.example/a b";
+        assert_eq!(becomes(from), format!("<install><--locked><--git><{from}><windlass>"));
+    }
+}
+
 /// The file of a service that the page shows, as it becomes: without what goes, with what comes. The first column is the
 /// diff's own.
 fn shown(page: &str, service: &str) -> String {
