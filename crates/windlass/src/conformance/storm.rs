@@ -8,15 +8,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use windlass_core::engine::{Config, Request, Submit};
-use windlass_core::id::{Fence, Incarnation, RunId};
+use windlass_core::id::{Fence, RunId};
 use windlass_core::outcome::{Outcome, RunStatus};
 use windlass_core::plan::{Plan, PlanBuilder, Retry, StepSpec};
-use windlass_core::requirement::Labels;
-use windlass_core::session::{Grant, Home, Register};
+use windlass_core::session::Grant;
 use windlass_core::time::{Span, Time};
 
 use super::harness::{Fresh, Harness};
 use super::links::story;
+use super::mate::mate;
 use super::report::{Checked, Difference, holds, same};
 use super::weather::{Stormy, Weather};
 use crate::clock::Clock;
@@ -27,7 +27,7 @@ use crate::link::WorkerSecret;
 use crate::link::post::{Key, Mailboxes, PostLink};
 use crate::logs::MemoryLogs;
 use crate::shutdown::ShutdownSender;
-use crate::worker::{Attempt, Executor, Orders, Worker, WorkerError};
+use crate::worker::{Attempt, Executor, Orders, WorkerError};
 
 type Place<'a> = Fresh<'a, dyn Mailboxes>;
 
@@ -259,24 +259,8 @@ fn join(
 ) -> std::io::Result<JoinHandle<Result<(), WorkerError>>> {
     let secret = WorkerSecret::generate()?;
     let (link, postman) = PostLink::new(Arc::clone(mailboxes), key(), &secret)?;
-    let worker = Worker {
-        register: Register {
-            worker: secret.worker_id(),
-            name: format!("worker-{number}").into(),
-            incarnation: Incarnation(1),
-            labels: Labels::default(),
-            slots: 2,
-            home: Home::Apart,
-            spooled: Vec::new(),
-        },
-        capacity: 4,
-        leases_expire: true,
-        clock: Clock::of_runtime(),
-        leader_grace: None,
-        memory: None,
-        link: Arc::new(link),
-        executor: Arc::new(Hands(Arc::clone(witness))),
-    };
+    let hands = Hands(Arc::clone(witness));
+    let worker = mate(&secret, number, (Arc::new(link), Arc::new(hands)));
     Ok(tokio::spawn(async move {
         let (_open, ends) = ShutdownSender::new();
         let postman = tokio::spawn(postman.run(ends.clone()));

@@ -1,14 +1,12 @@
 //! The vocabulary of these tests: a fleet of controllers on one database, workers that join it, and what is done to them.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::cable::Cable;
-use crate::cluster::arrange::free_port;
+use crate::cluster::arrange::{Answer, asked, free_port};
 use crate::postgres::server::{Server, server};
 use crate::run::arrange::{Place, Running, until};
 
@@ -34,26 +32,6 @@ pub(crate) struct Member {
     /// Its way to the database.
     pub(crate) cable: Cable,
     url: String,
-}
-
-/// What a controller answered.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    head: String,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
-    }
-
-    /// What a header says; its name in small letters.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.into_iter().find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    }
 }
 
 impl Fleet {
@@ -322,17 +300,5 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// One request on a connection of its own.
 pub(crate) fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<Answer> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.set_read_timeout(Some(ANSWERS_WITHIN)).ok()?;
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).ok()?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok()?;
-    let answer = String::from_utf8(answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    asked((port, ANSWERS_WITHIN), (method, path), body)
 }

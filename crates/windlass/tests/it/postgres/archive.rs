@@ -2,36 +2,17 @@
 
 use std::sync::Arc;
 
-use windlass::archive::{Archive, Claim, Claimed, PostgresArchive, RunRecord, SealedRun};
-use windlass::conformance::{self, block_on};
-use windlass::core::engine::Event;
-use windlass::core::id::{RunId, WorkerId};
-use windlass::core::outcome::RunStatus;
+use windlass::archive::{Archive, Claim, Claimed, PostgresArchive};
+use windlass::conformance::{self, block_on, sealed_run as sealed};
+use windlass::core::id::RunId;
 use windlass::core::time::Time;
-use windlass::journal::{Position, Recorded};
+use windlass::journal::Position;
 use windlass::store::StoreError;
 
 use super::server::shared;
 
 fn open(address: &str) -> Arc<dyn Archive> {
     Arc::new(block_on(PostgresArchive::open(address)).expect("the archive opens"))
-}
-
-/// A run with so many events at every other position.
-pub(super) fn sealed(run: u64, events: u64) -> SealedRun {
-    let at = Time::from_millis(1_790_000_000_000 + run);
-    let record = RunRecord {
-        run: RunId(run),
-        pipeline: "ship".to_owned(),
-        status: RunStatus::Succeeded,
-        submitted_at: at,
-        ended_at: at,
-        steps: 1,
-        workers: Vec::new(),
-    };
-    let event = |number| Recorded { at, event: Event::WorkerLost { worker: WorkerId(number) } };
-    let events = (1..=events).map(|number| (Position(number * 2), event(number)));
-    SealedRun { record, events: events.collect() }
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! A store that moves from a folder to PostgreSQL and back.
 
 use windlass::archive::{Archive as _, Claim, SqliteArchive};
-use windlass::conformance::block_on;
+use windlass::conformance::{block_on, sealed_run as sealed};
 use windlass::core::id::RunId;
 use windlass::core::time::Time;
 use windlass::journal::{Campaign, Candidate, Journal as _, Position, SqliteJournal};
 use windlass::local::system_now;
 
-use super::archive::sealed;
 use super::server::shared;
 use crate::run::arrange::Place;
 

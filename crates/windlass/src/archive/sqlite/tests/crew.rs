@@ -4,13 +4,10 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use windlass_core::engine::Event;
-use windlass_core::id::{RunId, WorkerId};
-use windlass_core::outcome::RunStatus;
-use windlass_core::time::Time;
+use windlass_core::id::RunId;
 
-use crate::archive::{Archive, RunRecord, SealedRun, SqliteArchive};
-pub(super) use crate::conformance::block_on as wait;
+use crate::archive::{Archive, SqliteArchive};
+pub(super) use crate::conformance::{block_on as wait, sealed_run as sealed};
 use crate::journal::{Position, Recorded};
 use crate::store::StoreError;
 
@@ -30,23 +27,6 @@ pub(super) fn shell(folder: &Path) -> Connection {
 /// What somebody who cannot open it is told.
 pub(super) fn refused(opened: Result<SqliteArchive, StoreError>) -> StoreError {
     opened.map(drop).expect_err("it cannot be opened")
-}
-
-/// A run with so many events at every other position.
-pub(super) fn sealed(run: u64, events: u64) -> SealedRun {
-    let at = Time::from_millis(1_790_000_000_000 + run);
-    let record = RunRecord {
-        run: RunId(run),
-        pipeline: "ship".to_owned(),
-        status: RunStatus::Succeeded,
-        submitted_at: at,
-        ended_at: at,
-        steps: 1,
-        workers: Vec::new(),
-    };
-    let event = |number| Recorded { at, event: Event::WorkerLost { worker: WorkerId(number) } };
-    let events = (1..=events).map(|number| (Position(number * 2), event(number)));
-    SealedRun { record, events: events.collect() }
 }
 
 /// All events of a run.

@@ -8,19 +8,19 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use windlass::archive::MemoryArchive;
+use windlass::conformance::mate;
 use windlass::controller::Histories;
 use windlass::controller::api::{About, Api, Kept, Server, router};
-use windlass::core::id::{Fence, Incarnation, RunId};
+use windlass::core::id::{Fence, RunId};
 use windlass::core::outcome::{Outcome, OutcomeKind};
-use windlass::core::requirement::Labels;
-use windlass::core::session::{Grant, Home, Register, StopHow};
+use windlass::core::session::{Grant, StopHow};
 use windlass::core::time::Time;
 use windlass::journal::Journal;
 use windlass::link::WorkerSecret;
 use windlass::link::http::{Client, Credentials, HttpLink};
 use windlass::logs::{Announced, MemoryLogs};
 use windlass::shutdown::ShutdownSender;
-use windlass::worker::{Attempt, Clock, Executor, Orders, Worker};
+use windlass::worker::{Attempt, Executor, Orders};
 
 use super::super::crew::{TestJournal, TestNode, start};
 use super::weather::{Chance, Network};
@@ -67,24 +67,7 @@ pub(super) fn join(network: &Network, number: usize, witness: &Arc<Witness>) -> 
     let link = HttpLink::new(Arc::new(client), vec!["leader:7700".parse().expect("a place")]);
     let seed = network.chance(|chance| chance.below(u64::MAX));
     let executor = Hand { witness: Arc::clone(witness), chance: Mutex::new(Chance::new(seed)) };
-    let worker = Worker {
-        register: Register {
-            worker: secret.worker_id(),
-            name: format!("worker-{number}").into(),
-            incarnation: Incarnation(1),
-            labels: Labels::default(),
-            slots: 2,
-            home: Home::Apart,
-            spooled: Vec::new(),
-        },
-        capacity: 8,
-        leases_expire: true,
-        clock: Clock::of_runtime(),
-        leader_grace: None,
-        memory: None,
-        link: Arc::new(link),
-        executor: Arc::new(executor),
-    };
+    let worker = mate(&secret, number, (Arc::new(link), Arc::new(executor)));
     tokio::spawn(async move {
         let (_never, ends) = ShutdownSender::new();
         drop(worker.run(ends).await);
