@@ -136,7 +136,8 @@ impl Context {
         Ok(self.call.cancel_run(&reason.to_string()).await?)
     }
 
-    /// A command, run under the guard: what it prints is in the log of the step, and nothing of it outlives the step.
+    /// A command, run under the guard: what it prints is in the log of the step, and nothing of it outlives the step. Several
+    /// may run at once.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         Command::new(&self.call, program.as_ref().to_owned())
     }

@@ -44,6 +44,8 @@ mod link;
 #[cfg(unix)]
 mod message;
 #[cfg(unix)]
+mod own_key;
+#[cfg(unix)]
 mod process;
 #[cfg(unix)]
 mod program;
@@ -60,6 +62,8 @@ pub use entry::{main_if_asked, main_if_asked_with};
 pub use handle::{Guard, GuardLost, Guarded, HeldStep, Spawn};
 #[cfg(unix)]
 pub use message::{Exit, NotSpawned, NotSpawnedCause};
+#[cfg(unix)]
+pub(crate) use own_key::own_key;
 #[cfg(unix)]
 pub use stray::{kill_marked, kill_strays};
 #[cfg(not(unix))]

@@ -17,6 +17,7 @@ use super::charge::{Charge, Told};
 use super::frame::{Inbox, Outbox, Read};
 use super::held::Held;
 use super::message::{Event, Order, Request};
+use super::own_key::is_own;
 use super::program::{self, Common, Mark};
 use super::testament::Testament;
 use crate::clock;
@@ -299,7 +300,9 @@ impl Process {
             Err(why) => self.tell(&Event::NotSpawned { fence, why }, now),
             Ok(pid) => {
                 self.serial += 1;
-                self.testament.started(fence);
+                if !is_own(fence) {
+                    self.testament.started(fence);
+                }
                 let mut charge = Charge::new(fence, self.serial, pid, grace);
                 charge.set_deadline(deadline);
                 self.charges.push(charge);

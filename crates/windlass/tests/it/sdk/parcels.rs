@@ -191,3 +191,24 @@ fn commands_of_steps_hang_on_the_span_of_their_attempt() {
     let lengths: Vec<usize> = told.split('-').map(str::len).collect();
     assert_eq!(lengths, [2, 32, 16, 2], "{told}");
 }
+
+#[test]
+fn commands_of_one_step_run_at_once() {
+    let place = Place::with("");
+    let ended = run(&place, "parcels", "run both");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let log = run(&place, "parcels", "logs latest both").out;
+    let mut said: Vec<&str> = log.lines().collect();
+    said.sort_unstable();
+    assert_eq!(said, ["left", "right"]);
+}
+
+#[test]
+fn all_commands_of_a_step_end_with_it() {
+    let place = Place::with("");
+    let running = start(&place, "parcels", "run stuck");
+    place.until_lines("stuck", 2);
+    running.signal(Signal::INT);
+    assert_ne!(running.ended().code, Some(0));
+    place.until_nothing_is_left(&place.lines("stuck"));
+}

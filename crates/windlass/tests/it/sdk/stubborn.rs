@@ -68,7 +68,7 @@ fn a_thread_that_works_for_a_step_is_waited_for() {
 }
 
 #[test]
-fn a_command_that_nobody_waits_for_is_dead_before_the_next_begins() {
+fn a_command_that_nobody_waits_for_any_more_is_killed() {
     let place = Place::with("");
     let ended = run(&place, "stubborn", "run impatient");
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -51,6 +51,9 @@ impl CallAttempt {
         let mut lines = Lines { call: Arc::clone(&call), record };
         let begins_with = *self.orders.borrow();
         let held = call.guards.hold(&call.grant, &begins_with).await;
+        if held.is_some() {
+            call.running.set_deadline(deadline(&call.grant, &begins_with)).await;
+        }
         let mut polled = self.begin();
         let (returned, told) = self.follow(&mut polled, &mut lines, held.as_ref()).await;
         // Dropped, or waited for where it does not yield.
@@ -102,7 +105,9 @@ impl CallAttempt {
                     }
                     None => {
                         if let Some(held) = held {
-                            held.set_deadline(deadline(&call.grant, &passed_on)).await;
+                            let at = deadline(&call.grant, &passed_on);
+                            held.set_deadline(at).await;
+                            call.running.set_deadline(at).await;
                         }
                     }
                 },
@@ -119,7 +124,7 @@ impl CallAttempt {
 }
 
 impl Call {
-    /// Tells the function, and the command that it waits for.
+    /// Tells the function, and the commands that it waits for.
     async fn tell_to_end(&self) {
         self.halt.tell();
         self.running.stop(StopHow::Term, self.grant.kill_grace).await;

@@ -3,17 +3,18 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use windlass_core::session::StopHow;
+use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::Span;
 
 use super::call::Call;
 use crate::worker::executors::output::Output;
 use crate::worker::executors::prepare::{is_removed, traceparent};
-use crate::worker::guard::{Exit, Guarded, Spawn};
+use crate::worker::guard::{Exit, Guarded, Spawn, own_key};
 
 /// Bytes of what a command prints that are handed to whoever asked for them. All of it is in the log.
 const CAPTURED_MAX: usize = 16 << 20;
@@ -65,19 +66,17 @@ impl GuardedCommand {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs it to its end. Commands of one step run one after the other.
+    /// Runs it to its end.
     pub(crate) async fn run(self, keeps: bool) -> io::Result<Captured> {
         let call = Arc::clone(&self.call);
-        let _turn = call.running.turn.lock().await;
-        // One that nobody waited for any more is told by the same name.
-        call.running.end().await;
+        let _turn = call.running.turns.acquire().await.map_err(io::Error::other)?;
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         let guard = call.guards.get().await?;
         let spawn = self.spawn(writer)?;
         let lost = || io::Error::other("the process that starts commands was killed");
         let guarded = Arc::new(guard.spawn(spawn).await.map_err(|_| lost())?);
-        call.running.set(Some(Arc::clone(&guarded)));
+        call.running.enter(&guarded);
         let mut left = Left(Some(Arc::clone(&guarded)));
         if call.halt.is_told() {
             // The order came before there was anything to tell.
@@ -101,7 +100,7 @@ impl GuardedCommand {
         }
         let exit = guarded.gone().await;
         left.0 = None;
-        call.running.set(None);
+        call.running.leave(&guarded);
         match exit {
             Exit::Code(code) => Ok(Captured { code, output: kept }),
             Exit::Signal(signal) => Ok(Captured { code: 128 + signal, output: kept }),
@@ -130,13 +129,13 @@ impl GuardedCommand {
         let known = call.place.environment.iter().map(|(name, _)| name);
         let removed = known.filter(|name| is_removed(name, call.traces)).map(OsString::from);
         Ok(Spawn {
-            fence: call.grant.lease.fence,
+            fence: own_key(),
             argv: self.argv,
             env,
             removed: removed.collect(),
             dir: Some(dir),
             kill_grace: call.grant.kill_grace,
-            deadline: None,
+            deadline: call.running.deadline(),
             output,
         })
     }
@@ -155,35 +154,70 @@ impl Drop for Left {
     }
 }
 
-/// The command that a function waits for.
-#[derive(Debug, Default)]
+/// Commands of one step at a time; more wait.
+const AT_ONCE: usize = 64;
+
+/// The commands that a function waits for.
+#[derive(Debug)]
 pub(super) struct Running {
-    /// A guard knows one process of a lease at a time.
-    turn: tokio::sync::Mutex<()>,
-    now: Mutex<Option<Arc<Guarded>>>,
+    turns: Semaphore,
+    now: Mutex<Vec<Arc<Guarded>>>,
+    /// When all of them are to end, if they must.
+    deadline: Mutex<Option<Deadline>>,
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        let (now, deadline) = (Mutex::default(), Mutex::default());
+        Self { turns: Semaphore::new(AT_ONCE), now, deadline }
+    }
 }
 
 impl Running {
-    fn set(&self, guarded: Option<Arc<Guarded>>) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = guarded;
+    fn enter(&self, guarded: &Arc<Guarded>) {
+        self.lock().push(Arc::clone(guarded));
     }
 
-    fn now(&self) -> Option<Arc<Guarded>> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Nothing of it is left.
+    fn leave(&self, guarded: &Guarded) {
+        self.lock().retain(|known| known.fence() != guarded.fence());
+    }
+
+    fn deadline(&self) -> Option<Deadline> {
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets when all of them are to end, those that come included: the lease of their step may pass on then.
+    pub(super) async fn set_deadline(&self, at: Option<Deadline>) {
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        for guarded in self.now() {
+            guarded.set_deadline(at).await;
+        }
+    }
+
+    fn now(&self) -> Vec<Arc<Guarded>> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Guarded>>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn stop(&self, how: StopHow, grace: Span) {
-        if let Some(guarded) = self.now() {
+        for guarded in self.now() {
             guarded.stop(how, grace).await;
         }
     }
 
     /// Kills what a function that was dropped has left.
     pub(super) async fn end(&self) {
-        if let Some(guarded) = self.now() {
+        let left = self.now();
+        for guarded in &left {
             guarded.stop(StopHow::Kill, Span::ZERO).await;
-            guarded.gone().await;
-            self.set(None);
         }
+        for guarded in left {
+            guarded.gone().await;
+        }
+        self.lock().clear();
     }
 }
