@@ -6,7 +6,7 @@ use windlass_core::time::Time;
 use super::context::Context;
 use super::error::CliError;
 use super::output::{self, Table};
-use super::reading::{ControllerArgs, runtime};
+use super::reading::{Controller, ControllerArgs, runtime, segment};
 use crate::local::system_now;
 
 /// What each of them takes.
@@ -25,6 +25,8 @@ pub(crate) struct Listing {
     pub(crate) path: &'static str,
     /// What is said if there is nothing.
     pub(crate) nothing: &'static str,
+    /// For one that comes in pages: how many make one, and which field says where the next goes on.
+    pub(crate) pages: Option<(usize, &'static str)>,
     /// In which order it is shown.
     pub(crate) sort: fn(&mut [Value]),
     /// As a table.
@@ -35,7 +37,7 @@ impl Listing {
     /// Asks for it and prints it.
     pub(crate) fn print(&self, args: &ListArgs, context: &Context) -> Result<u8, CliError> {
         let controller = args.controller.controller(context)?;
-        let mut objects: Vec<Value> = runtime()?.block_on(controller.get(self.path))?;
+        let mut objects = runtime()?.block_on(self.all(&controller))?;
         (self.sort)(&mut objects);
         if args.json {
             return Ok(output::objects(&objects));
@@ -46,6 +48,22 @@ impl Listing {
         }
         let table = (self.table)(&objects, system_now());
         Ok(output::data(&table.lines(&context.out).join("\n")))
+    }
+
+    async fn all(&self, controller: &Controller) -> Result<Vec<Value>, CliError> {
+        let Some((page, place)) = self.pages else { return controller.get(self.path).await };
+        let mut objects: Vec<Value> = Vec::new();
+        loop {
+            let after = objects.last().and_then(|last| last[place].as_str());
+            let after = after.map(|after| format!("&after={}", segment(after)));
+            let path = format!("{}?limit={page}{}", self.path, after.unwrap_or_default());
+            let more: Vec<Value> = controller.get(&path).await?;
+            let is_last = more.len() < page;
+            objects.extend(more);
+            if is_last {
+                return Ok(objects);
+            }
+        }
     }
 }
 

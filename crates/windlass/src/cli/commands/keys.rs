@@ -22,11 +22,14 @@ pub(crate) struct Args {
     list: ListArgs,
 }
 
+/// Keys that are asked for at once.
+const PAGE: usize = 10_000;
+
 /// Lists them by key.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let nothing = "nothing was done under a key";
-    let path = "/keys?limit=10000";
-    Listing { path, nothing, sort: as_told, table }.print(&args.list, context)
+    let pages = Some((PAGE, "key"));
+    Listing { path: "/keys", nothing, pages, sort: as_told, table }.print(&args.list, context)
 }
 
 fn table(keys: &[Value], now: Time) -> Table {

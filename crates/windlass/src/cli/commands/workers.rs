@@ -24,7 +24,8 @@ pub(crate) struct Args {
 /// Lists them, those that work first.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let nothing = "no workers yet: `windlass worker --join` adds one";
-    Listing { path: "/workers", nothing, sort: by_standing, table }.print(&args.list, context)
+    Listing { path: "/workers", nothing, pages: None, sort: by_standing, table }
+        .print(&args.list, context)
 }
 
 fn table(workers: &[Value], now: Time) -> Table {

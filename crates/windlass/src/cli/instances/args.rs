@@ -33,7 +33,7 @@ pub(crate) struct InstanceArgs {
     /// How many instances there are
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     total: Option<i64>,
-    /// Where they meet: the address of a Redis, or of a link of one's own
+    /// Where they meet: the address of a Redis, a PostgreSQL, or a link of one's own
     #[arg(long, value_name = "URL")]
     link: Option<String>,
     /// The name of the run, the same in every instance; known by itself in GitHub Actions and GitLab
@@ -42,7 +42,8 @@ pub(crate) struct InstanceArgs {
     /// Have instance 0 wait for so many others before it begins
     #[arg(long, value_name = "N")]
     min_workers: Option<u32>,
-    /// How long to go on without instance 0; 60s if not said
+    /// How long to go on without instance 0; 60s if not said. One that has not come yet is waited for as long, or for ten
+    /// minutes if this is not said
     #[arg(long, value_name = "DURATION", value_parser = read_duration)]
     leader_grace: Option<Span>,
     /// How long to go on without the link; 60s if not said

@@ -1,5 +1,6 @@
 //! Mailboxes in PostgreSQL.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,9 @@ const WITHIN: Duration = Duration::from_secs(5);
 const LOOKS_FIRST: Duration = Duration::from_millis(10);
 const LOOKS_LAST: Duration = Duration::from_millis(250);
 
+/// Bindings are kept every second or two: letters that nobody reads go a few minutes after their time.
+const SWEEPS_EVERY: u64 = 128;
+
 /// A value that goes with a statement, and its type.
 type Owned = (Box<dyn ToSql + Sync + Send>, Type);
 
@@ -41,6 +45,8 @@ pub struct PostgresMailboxes {
     /// Apart from other calls, as it is used all the time.
     pops: Line,
     prepared: OnceCell<()>,
+    /// How often a binding was kept here.
+    kept: AtomicU64,
     hint: Mutex<Option<Hint>>,
 }
 
@@ -49,8 +55,8 @@ pub fn open(site: &Site) -> Result<Arc<dyn Mailboxes>, MailError> {
     let address = Address::parse(&site.url).map_err(|error| told("postgres:", &error))?;
     let line = || Line::new(address.clone(), WITHIN);
     let (calls, pops, run) = (line(), line(), site.run.clone());
-    let (prepared, hint) = (OnceCell::new(), Mutex::default());
-    Ok(Arc::new(PostgresMailboxes { address, run, calls, pops, prepared, hint }))
+    let (prepared, kept, hint) = (OnceCell::new(), AtomicU64::default(), Mutex::default());
+    Ok(Arc::new(PostgresMailboxes { address, run, calls, pops, prepared, kept, hint }))
 }
 
 impl PostgresMailboxes {
@@ -83,9 +89,7 @@ impl PostgresMailboxes {
         let parameters = vec![text(by), millis(term)];
         let bound = self.ask(&self.calls, statement::BIND, parameters).await?;
         if let Some(row) = bound.first() {
-            let swept = self.calls.call(|client| Box::pin(client.batch_execute(statement::SWEEP)));
-            // What is not swept now is swept by the next.
-            drop(swept.await);
+            self.sweep().await;
             return Ok(epoch_of(row));
         }
         let Standing { by, epitaph, .. } = self.standing().await?;
@@ -97,9 +101,18 @@ impl PostgresMailboxes {
         }
     }
 
+    /// Lets go what nobody will read any more. What is not swept now is swept by the next.
+    async fn sweep(&self) {
+        let swept = self.calls.call(|client| Box::pin(client.batch_execute(statement::SWEEP)));
+        drop(swept.await);
+    }
+
     async fn keep_it(&self, epoch: Epoch, term: Duration) -> Result<(), MailError> {
         let parameters = vec![number(epoch.0.cast_signed()), millis(term)];
         if !self.ask(&self.calls, statement::KEEP, parameters).await?.is_empty() {
+            if self.kept.fetch_add(1, Ordering::Relaxed) % SWEEPS_EVERY == SWEEPS_EVERY - 1 {
+                self.sweep().await;
+            }
             return Ok(());
         }
         let now = self.standing().await?.epoch;

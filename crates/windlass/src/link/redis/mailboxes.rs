@@ -105,6 +105,10 @@ impl RedisMailboxes {
             (*line, *place) = (None, there);
             asked = self.ask_line(line, place, requests, within).await;
         }
+        if matches!(asked, Err(MailError::Unreachable { .. })) {
+            // A node that another had named may be gone for good: whom one was told of first knows who is there now.
+            place.clone_from(&self.address.place);
+        }
         asked
     }
 

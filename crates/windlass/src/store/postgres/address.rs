@@ -39,8 +39,10 @@ impl Address {
         if config.get_application_name().is_none() {
             config.application_name("windlass");
         }
-        config.connect_timeout(CONNECT_WITHIN).keepalives_idle(KEEPALIVE);
-        config.tcp_user_timeout(KEEPALIVE);
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_WITHIN);
+        }
+        config.keepalives_idle(KEEPALIVE).tcp_user_timeout(KEEPALIVE);
         let place: Arc<str> = shown(&config).into();
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         let refused = |reason| failure::unusable(&place, reason);
