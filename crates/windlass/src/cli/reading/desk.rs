@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::task::JoinHandle;
 use windlass_core::engine::Engine;
 use windlass_core::id::WorkerId;
@@ -67,7 +68,25 @@ impl Desk {
         };
         let brief = if is_led(&state) { None } else { Some(Brief::lead(&store, &state).await?) };
         let (client, place) = leader_at(&state);
-        Ok(Self { controller: Controller::new(place.into(), client, String::new()), brief })
+        let controller = Controller::new(place.into(), client, String::new());
+        let desk = Self { controller, brief };
+        if desk.brief.is_none() {
+            desk.refuse_another(&store, &state).await?;
+        }
+        Ok(desk)
+    }
+
+    /// Whoever listens here may lead another store than the one that is named.
+    async fn refuse_another(&self, store: &StoreAddress, state: &Path) -> Result<(), CliError> {
+        let StoreAddress::Postgres { .. } = store else { return Ok(()) };
+        let wanted = Stores::at(store, TERM).await?.shared;
+        let there: Value = self.controller.get("/cluster").await?;
+        if there["id"].as_str() == wanted.as_deref() {
+            return Ok(());
+        }
+        let what = format!("the windlass that runs in {} has another store", state.display());
+        Err(CliError::usage(what)
+            .hint("--to URL names a controller of this one; or ask from another folder"))
     }
 
     /// To be asked.

@@ -26,6 +26,7 @@
 mod client;
 mod dial;
 mod follow;
+mod silence;
 mod testament;
 mod wire;
 mod worker_link;

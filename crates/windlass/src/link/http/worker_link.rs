@@ -7,10 +7,12 @@ use hyper::Method;
 use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use super::client::{Ask, CallError, Client};
 use super::follow::Place;
+use super::silence::{LONGEST, Silence};
 use super::wire::{Cluster, LOG_SIZE_HEADER, ValueAsked};
 use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError};
@@ -19,8 +21,8 @@ use crate::logs::{LogId, LogPart};
 /// How long an answer that is not parked may take.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// How long an exchange may be parked: longer than a leader parks any. The session gives up sooner.
-const PARKED_WITHIN: Duration = Duration::from_mins(1);
+/// How long a controller that is there takes to say so.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long a request with output may take.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(15);
@@ -31,6 +33,7 @@ pub struct HttpLink {
     client: Arc<Client>,
     given: Vec<Place>,
     now: Mutex<Place>,
+    silence: Silence,
 }
 
 impl HttpLink {
@@ -40,7 +43,7 @@ impl HttpLink {
     /// Without a place.
     pub fn new(client: Arc<Client>, given: Vec<Place>) -> Self {
         let now = Mutex::new(given.first().expect("somebody to join").clone());
-        Self { client, given, now }
+        Self { client, given, now, silence: Silence::new() }
     }
 
     /// Where it thinks that the leader is.
@@ -75,8 +78,8 @@ impl HttpLink {
         let (mut tried, mut not_leader) = (Vec::new(), None);
         loop {
             let place = self.place();
-            let answered = self.client.post(&place, path, message, within).await;
-            let error = match self.read(&place, answered.map(|answered| answered.body)) {
+            let answered = self.post(&place, path, message, within).await;
+            let error = match self.read(&place, answered) {
                 Err(error) if !error.is_final() => error,
                 answered => return answered,
             };
@@ -89,6 +92,54 @@ impl HttpLink {
                 return Err(not_leader.unwrap_or(error));
             }
         }
+    }
+
+    /// One request to who is thought to lead, unless that one is silent.
+    async fn post(
+        &self,
+        place: &Place,
+        path: &str,
+        message: &impl Serialize,
+        within: Duration,
+    ) -> Result<Bytes, CallError> {
+        let silent = |reason: &str| {
+            Err(CallError::Unreachable { place: place.clone(), reason: reason.to_owned() })
+        };
+        if self.silence.is_silent(place) && !self.awakes(place).await {
+            return silent("it does not answer");
+        }
+        let asked = timeout(within, self.client.post(place, path, message, LONGEST));
+        tokio::select! {
+            biased;
+            answered = asked => match answered {
+                Ok(answered) => answered.map(|answered| answered.body),
+                Err(_) if self.is_alone() => silent("no answer in time"),
+                Err(_) => {
+                    self.silence.fell_silent(place);
+                    silent("no answer in time")
+                }
+            },
+            () = self.silence.falls_silent(place) => silent("it has answered nothing for long"),
+        }
+    }
+
+    /// Whether nobody else can lead: then there is nothing to gain by giving somebody up.
+    fn is_alone(&self) -> bool {
+        self.given.len() == 1
+    }
+
+    /// How long an exchange is waited for.
+    fn patience(&self) -> Duration {
+        if self.is_alone() { LONGEST } else { self.silence.patience() }
+    }
+
+    /// Whether who was silent is there again.
+    async fn awakes(&self, place: &Place) -> bool {
+        let awake = self.client.get(place, "/healthz", HEALTHY_WITHIN).await.is_ok();
+        if awake {
+            self.silence.awoke();
+        }
+        awake
     }
 
     fn read<T: DeserializeOwned>(
@@ -159,14 +210,31 @@ impl Link for HttpLink {
     fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
         Box::pin(async move {
             let path = format!("/workers/{}/join", register.worker.0);
-            self.tell(&path, &register, WITHIN).await
+            let answered = self.tell(&path, &register, WITHIN).await;
+            if let Ok(Ok(Registered { interval, .. })) = &answered {
+                self.silence.answered(*interval);
+            }
+            answered
         })
     }
 
     fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
         Box::pin(async move {
             let path = format!("/workers/{}/exchange", exchange.worker.0);
-            self.tell(&path, &exchange, PARKED_WITHIN).await
+            self.silence.sent(exchange.seq);
+            let answered = tokio::select! {
+                biased;
+                answered = self.tell(&path, &exchange, self.patience()) => answered,
+                () = self.silence.overtakes(exchange.seq), if !self.is_alone() => {
+                    let place = self.place();
+                    self.silence.fell_silent(&place);
+                    Err(self.unreachable(&place, "no answer in time".to_owned()))
+                }
+            };
+            if let Ok(Reply { interval, .. }) = &answered {
+                self.silence.answered(*interval);
+            }
+            answered
         })
     }
 

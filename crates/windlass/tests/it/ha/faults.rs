@@ -123,6 +123,30 @@ fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {
     assert!(fleet.leads(next));
 }
 
+/// As a machine that has lost its power: it refuses nothing, it only never answers.
+#[test]
+fn workers_leave_a_leader_that_never_answers_before_their_leases_end() {
+    let fleet = Fleet::start_with(2, "--no-exec --lease-ttl 10s");
+    let _workers = ["idle", "busy"].map(|name| fleet.worker(name, &format!("--label {name}")));
+    let long = fleet.submit(&LONG.replace("run:", "requires: busy, lock: dock, run:"));
+    fleet.place.until_lines("long", 1);
+    let dead = fleet.leader();
+    fleet.stop(dead);
+    let next = fleet.leader_other_than(dead);
+    let led = Instant::now();
+    let short = "name: short\nsteps:\n  s: { requires: idle, run: 'echo ran >> short' }\n";
+    let short = fleet.submit_to(next, short);
+    until("it is done by who was idle", || !fleet.place.lines("short").is_empty());
+    let took = led.elapsed();
+    println!("an idle worker has found the next leader {took:?} after that led");
+    assert!(took < GRANTS_WITHIN, "{took:?}");
+    let shown = |run: &str| fleet.ask(next, "GET", &format!("/runs/{run}"), "").map(|it| it.json());
+    until("it has succeeded", || shown(&short).is_some_and(|it| it["status"] == "succeeded"));
+    fleet.place.file("go", "");
+    until("what ran has too", || shown(&long).is_some_and(|it| it["status"] == "succeeded"));
+    assert_eq!(fleet.place.lines("long").len(), 1, "it was neither ended nor started again");
+}
+
 #[test]
 fn a_leader_that_cannot_reach_the_database_steps_down_and_another_goes_on() {
     let fleet = Fleet::start(2);
