@@ -1,9 +1,11 @@
 //! What a leader answers to a letter.
 
 use tokio::sync::mpsc;
+use windlass_core::access::{Digest, Principal};
 use windlass_core::engine::{self, CancelLevel, Request};
 use windlass_core::id::WorkerId;
 use windlass_core::session::{Home, Register};
+use windlass_core::shown::{is_label, is_plain};
 
 use crate::controller::{Handle, Intake, NotLeader};
 use crate::link::output::{LogChunk, LogsTaken};
@@ -28,15 +30,13 @@ impl Answering {
     pub(super) async fn answer(&self, ask: Ask) -> Answer {
         let answered = match ask {
             Ask::Hello => Ok(self.hello()),
-            Ask::Join { register, digest } => {
-                // Who shares the leader's fate is in its process and does not come this way.
-                let register = Register { home: Home::Apart, ..*register };
-                self.ask(Request::Join { register, digest }).await
-            }
+            Ask::Join { register, digest } => self.join(*register, digest).await,
             Ask::Exchange(exchange) => self.handle.exchange(exchange).await.map(replied),
             Ask::Logs { worker, pieces } => Ok(self.take(worker, pieces).await),
             Ask::Ended { worker, incarnation, started } => {
-                self.ask(Request::GuardEnded { worker, incarnation, started }).await
+                // Whatever is made of a guard's report, it was heard.
+                let ended = Request::GuardEnded { worker, incarnation, started };
+                self.handle.ask(ended).await.map(|_| Answer::Heard)
             }
             Ask::Cancel { kill } => Ok(self.cancel(kill)),
             Ask::CancelRun { worker, lease } => {
@@ -45,6 +45,21 @@ impl Answering {
             Ask::Fetch { value, from } => Ok(self.value(value, from).await),
         };
         answered.unwrap_or(Answer::NotNow)
+    }
+
+    async fn join(&self, register: Register, digest: Digest) -> Result<Answer, NotLeader> {
+        if !is_plain(&register.name) || !register.labels.iter().all(is_label) {
+            // No windlass calls itself so, and everybody would be shown it.
+            return Err(NotLeader);
+        }
+        let by = Principal::Worker { id: register.worker };
+        // Who shares the leader's fate is in its process and does not come this way.
+        let register = Register { home: Home::Apart, ..register };
+        match self.handle.ask(Request::Join { register, digest }.by(by)).await? {
+            engine::Answer::Registered(told) => Ok(Answer::Joined(Ok(told))),
+            engine::Answer::Refused(refusal) => Ok(Answer::Joined(Err(refusal))),
+            other => unreachable!("a registration is accepted or refused, not {other:?}"),
+        }
     }
 
     fn hello(&self) -> Answer {
@@ -61,16 +76,6 @@ impl Answering {
         Answer::Heard
     }
 
-    async fn ask(&self, request: Request) -> Result<Answer, NotLeader> {
-        let is_join = matches!(request, Request::Join { .. });
-        Ok(match self.handle.ask(request).await? {
-            engine::Answer::Registered(told) => Answer::Joined(Ok(told)),
-            engine::Answer::Refused(refusal) if is_join => Answer::Joined(Err(refusal)),
-            // Whatever it makes of a guard's report, it has heard it.
-            _ => Answer::Heard,
-        })
-    }
-
     async fn take(&self, worker: WorkerId, pieces: Vec<LogChunk>) -> Answer {
         match self.intake.take(worker, pieces).await {
             Ok(sizes) => Answer::Taken(LogsTaken { sizes, credit: CREDIT }),
@@ -78,9 +83,7 @@ impl Answering {
             Err(_) => Answer::NotNow,
         }
     }
-}
 
-impl Answering {
     async fn value(&self, value: LogId, from: u64) -> Answer {
         let part = self.intake.value(value, from, CREDIT as u64).await;
         part.map_or(Answer::NotNow, Answer::Fetched)
