@@ -1,6 +1,7 @@
 //! The rows of instances.
 
 use std::fmt::Write as _;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use super::fleet::Fleet;
@@ -15,6 +16,11 @@ const REPEATS: usize = 3;
 /// Steps of a second each, for so many instances at most.
 const SLEEPERS: u32 = 24;
 const INSTANCES: [u32; 4] = [1, 2, 4, 8];
+
+/// Steps that count for each core, how far, and the most cores that are used.
+const COUNTERS: u32 = 16;
+const COUNTED: u32 = 200_000;
+const CORES_MAX: u32 = 8;
 
 /// Steps of the throughput, and slots of each of two instances.
 const MANY: u32 = 50_000;
@@ -31,6 +37,7 @@ pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
     };
     let fleet = Fleet::new(scratch, redis.url());
     let mut rows: Vec<Row> = INSTANCES.map(|instances| efficiency(&fleet, instances)).into();
+    rows.push(cores(&fleet));
     rows.push(overhead(&fleet, 1, 1_000, Target::AtMost(10.0)));
     rows.push(overhead(&fleet, 10, 200, Target::AtMost(2.0)));
     rows.push(throughput(&fleet));
@@ -49,6 +56,27 @@ fn efficiency(fleet: &Fleet, instances: u32) -> Row {
         unit: "",
         detail: format!("{took:.1} s, one slot each"),
         target: if instances == 8 { Target::AtLeast(0.9) } else { Target::None },
+    }
+}
+
+/// How much faster steps are done that need a core each, by an instance for every core, than by one: for each core.
+fn cores(fleet: &Fleet) -> Row {
+    let cores = available_parallelism().map_or(1, |it| u32::try_from(it.get()).unwrap_or(1));
+    let cores = cores.min(CORES_MAX);
+    let counts = format!("run: 'i=0; while [ $i -lt {COUNTED} ]; do i=$((i+1)); done'");
+    let pipeline = matrix(COUNTERS * cores, &counts);
+    let pair = |_| (fleet.took(&pipeline, 1, 1), fleet.took(&pipeline, cores, 1));
+    let (one, all): (Vec<Duration>, Vec<Duration>) = (0..REPEATS).map(pair).unzip();
+    let (one, all) = (Times::of(one), Times::of(all));
+    let each =
+        |one: Duration, all: Duration| one.as_secs_f64() / all.as_secs_f64() / f64::from(cores);
+    Row {
+        name: format!("instances: steps that count by {cores}, speed-up for each core"),
+        best: each(one.best, all.best),
+        median: each(one.median, all.median),
+        unit: "",
+        detail: format!("{:.2?} against {:.2?} by one; one slot each", all.best, one.best),
+        target: Target::AtLeast(0.8),
     }
 }
 
