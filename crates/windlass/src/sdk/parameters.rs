@@ -176,8 +176,16 @@ impl<S: Matrix> Parameter for Cells<S> {
 macro_rules! given {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        ///
+        /// It is used like the value: `.clone()` clones that.
+        #[derive(Debug, PartialEq, Eq)]
         pub struct $name<T>(pub T);
+
+        impl<T: fmt::Display> fmt::Display for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
 
         impl<T> Deref for $name<T> {
             type Target = T;
