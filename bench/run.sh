@@ -39,5 +39,14 @@ redis)
   fi
   ;;
 esac
+# Graphs of functions in Python.
+case "${1:-typed}" in
+typed)
+  if [ ! -d target/peers/python ] && command -v python3 >/dev/null; then
+    python3 -m venv target/peers/python &&
+      target/peers/python/bin/pip install --quiet --disable-pip-version-check 'dask[distributed]' ray || true
+  fi
+  ;;
+esac
 cargo build --quiet --release --package windlass --package windlass-bench
 exec target/release/windlass-bench "$@"

@@ -15,6 +15,7 @@ mod cluster;
 mod disk;
 mod fleet;
 mod floors;
+mod graphs;
 mod hand;
 mod heap;
 mod instances;

@@ -215,7 +215,7 @@ fn quiet(command: &mut Command, folder: &Path) -> Child {
     command.spawn().expect("the program starts")
 }
 
-fn absent(name: &str, why: &str) -> Row {
+pub(crate) fn absent(name: &str, why: &str) -> Row {
     Row {
         name: name.to_owned(),
         best: f64::NAN,

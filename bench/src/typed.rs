@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use windlass::{Context, Pipeline, Result, step};
 
-use crate::fleet;
 use crate::local::runtime;
 use crate::measure::Times;
 use crate::table::{Row, Target};
+use crate::{fleet, graphs};
 
 const STEPS: u32 = 100_000;
 const REPEATS: usize = 5;
@@ -39,7 +39,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let each = |took: Duration| took.as_secs_f64() * 1e6 / f64::from(STEPS);
     let (fast, usual) = (each(times.best), each(times.median));
     let detail = format!("memory; less {:.0} ms for the plan", planned.as_secs_f64() * 1e3);
-    vec![
+    let mut rows = vec![
         Row {
             name: "typed: noop functions, 64 slots".to_owned(),
             best,
@@ -56,7 +56,9 @@ pub(crate) fn rows() -> Vec<Row> {
             detail: "two threads".to_owned(),
             target: Target::None,
         },
-    ]
+    ];
+    rows.extend(graphs::rows());
+    rows
 }
 
 /// How long it takes to check the pipeline and make its plan, which is no part of a step.
