@@ -17,6 +17,8 @@ pub mod journal;
 pub mod link;
 pub mod local;
 pub mod logs;
+#[cfg(feature = "http")]
+mod percent;
 #[cfg(unix)]
 pub mod sdk;
 pub mod shutdown;

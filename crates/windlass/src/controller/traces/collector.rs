@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::link::http::Place;
+use crate::percent::decoded;
 
 /// What is behind the address of every collector.
 const PATH: &str = "/v1/traces";
@@ -90,19 +91,6 @@ impl Collector {
     pub fn known_as(self, service: &str) -> Self {
         Self { service: service.to_owned(), ..self }
     }
-}
-
-fn decoded(text: &str) -> String {
-    let mut parts = text.split('%');
-    let mut bytes: Vec<u8> = parts.next().unwrap_or_default().into();
-    for part in parts {
-        let code = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match code {
-            Some(code) => bytes.extend([code].iter().chain(&part.as_bytes()[2..])),
-            None => bytes.extend([b'%'].iter().chain(part.as_bytes())),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

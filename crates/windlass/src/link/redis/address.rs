@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::link::http::Place;
+use crate::percent::decoded;
 
 /// The port of a Redis whose address names none.
 const PORT: u16 = 6379;
@@ -45,7 +46,7 @@ impl FromStr for RedisAddress {
             bad("its host or port is none, or it asks for TLS that was not built in")
         })?;
         let (user, password) = match who.map(|who| who.split_once(':').unwrap_or((who, ""))) {
-            Some((user, password)) => (decoded(user)?, decoded(password)?),
+            Some((user, password)) => (said(user), said(password)),
             None => (None, None),
         };
         let database = match database.trim_end_matches('/') {
@@ -69,29 +70,9 @@ fn prefix(query: &str) -> Result<String, BadAddress> {
     }
 }
 
-/// A part of an address without its `%XX`; nothing if it is empty.
-fn decoded(text: &str) -> Result<Option<String>, BadAddress> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let escaped = || {
-            let digits = str::from_utf8(behind.get(..2)?).ok()?;
-            u8::from_str_radix(digits, 16).ok()
-        };
-        (bytes, rest) = match first {
-            b'%' => {
-                let byte = escaped().ok_or_else(|| BadAddress("`%` without digits".to_owned()))?;
-                bytes.push(byte);
-                (bytes, &behind[2..])
-            }
-            byte => {
-                bytes.push(*byte);
-                (bytes, behind)
-            }
-        };
-    }
-    let text = String::from_utf8(bytes).map_err(|_| BadAddress("it is no UTF-8".to_owned()))?;
-    Ok(Some(text).filter(|text| !text.is_empty()))
+/// A part of an address, if there is any.
+fn said(text: &str) -> Option<String> {
+    Some(decoded(text)).filter(|text| !text.is_empty())
 }
 
 /// Without who asks, and without the password.

@@ -12,6 +12,7 @@ use tokio_postgres::{Config, Error};
 
 use super::failure;
 use super::security::Security;
+use crate::percent::decoded;
 use crate::store::StoreError;
 
 /// How long a connection may take to be made.
@@ -115,21 +116,6 @@ impl Asked {
             )),
         }
     }
-}
-
-/// A value without its percent signs; what is wrong with them is left as it is.
-fn decoded(value: &str) -> String {
-    let bytes = value.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let hex = bytes.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
-        let meant = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        plain.push(meant.unwrap_or(*byte));
-        at += if meant.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&plain).into_owned()
 }
 
 fn shown(config: &Config) -> String {
