@@ -93,7 +93,7 @@ impl MailRoom {
         while let Some(why) = unread.recv().await {
             self.log.note(Level::Warn, format!("at {}: {why}", self.place.mailboxes.place()));
         }
-        pending().await
+        pending::<()>().await;
     }
 
     async fn deposed(&self) {

@@ -75,14 +75,11 @@ impl Binding {
                 Ok(epoch) => return Ok(Self { mailboxes, epoch, terms }),
                 Err(error) => error,
             };
-            let over = match error {
-                MailError::AlreadyLed { .. } => {
-                    led_since.get_or_insert_with(Instant::now).elapsed() > terms.term + PAUSE
-                }
-                _ => {
-                    led_since = None;
-                    !error.is_retryable()
-                }
+            let over = if matches!(error, MailError::AlreadyLed { .. }) {
+                led_since.get_or_insert_with(Instant::now).elapsed() > terms.term + PAUSE
+            } else {
+                led_since = None;
+                !error.is_retryable()
             };
             if over {
                 return Err(PostError::Mail { place: mailboxes.place(), error });

@@ -70,9 +70,9 @@ fn a_run_that_waits_for_others_can_be_called_off_by_anybody() {
         let worker = fleet.worker(1, 3, "--jobs 1");
         until("the leader knows it", || asked(&fleet, "/workers").contains("instance-1"));
         if by == 0 {
-            leader.signal(Signal::INT)
+            leader.signal(Signal::INT);
         } else {
-            worker.signal(Signal::INT)
+            worker.signal(Signal::INT);
         }
         assert_eq!(leader.ended().code, Some(code));
         ended_with(&worker.ended(), 6, "was cancelled");
