@@ -108,7 +108,7 @@ fn who_looks_under_another_name_finds_nobody() {
     let leader = fleet.leader(2, "--jobs 1");
     let other = fleet.elsewhere(ELSEWHERE).called("nightly-8");
     let lost = other.start(1, 2, "--leader-grace 1s").ended();
-    ended_with(&lost, 5, "the same link and run id");
+    ended_with(&lost, 5, "the same link, run id and secret");
     fleet.enough();
     let worker = fleet.worker(1, 2, "--label big");
     ended_with(&leader.ended(), 0, "1 succeeded");
