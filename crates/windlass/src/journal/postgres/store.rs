@@ -140,7 +140,7 @@ impl Journal for PostgresJournal {
 
     fn append(&self, append: Append) -> Promise<'_, Position> {
         let (writer, batch) = (Arc::clone(&self.writer), Batch::of(&append));
-        self.office.ask(async move { writer.append(batch).await })
+        self.office.ask_here(async move { writer.append(batch).await })
     }
 
     fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {

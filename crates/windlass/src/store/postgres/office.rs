@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
 use super::address::Address;
@@ -66,17 +66,37 @@ impl Office {
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Promise<'_, T> {
+        self.ask_in(self.own(), work)
+    }
+
+    /// The same in the runtime of whoever asks, if there is one: for what nothing else waits for, and is over sooner where no
+    /// thread has to wake another.
+    pub(crate) fn ask_here<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Promise<'_, T> {
+        self.ask_in(&Handle::try_current().unwrap_or_else(|_| self.own().clone()), work)
+    }
+
+    fn ask_in<T: Send + 'static>(
+        &self,
+        runtime: &Handle,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Promise<'_, T> {
         let Ok(seat) = Arc::clone(&self.calls).try_acquire_owned() else {
             let reason = format!("{CALLS_MAX} calls wait for it already");
             return Box::pin(async move { Err(failure::unavailable(&self.address.place, reason)) });
         };
-        let runtime = self.runtime.as_ref().expect("it is taken only by drop");
         let task = runtime.spawn(async move {
             let done = work.await;
             drop(seat);
             done
         });
         Box::pin(async move { task.await.unwrap_or_else(|_| Err(self.failed())) })
+    }
+
+    fn own(&self) -> &Handle {
+        self.runtime.as_ref().expect("it is taken only by drop").handle()
     }
 
     /// Only a panic ends a call before it is done: what it did last is not known.
