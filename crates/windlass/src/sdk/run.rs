@@ -239,6 +239,7 @@ fn know(summary: &mut Summary, handle: &Handle) {
         summary.know_leader(view.engine.term(), None);
         for worker in view.engine.workers() {
             summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
+            summary.know_slots(worker.id, worker.slots, summary.submitted_at());
         }
     });
 }

@@ -146,6 +146,11 @@ impl Screen {
         self.summary.know_worker(worker, name, None);
     }
 
+    /// Learns how many steps a worker runs at a time, and since when.
+    pub fn know_slots(&mut self, worker: WorkerId, slots: u32, since: Time) {
+        self.summary.know_slots(worker, slots, since);
+    }
+
     /// Takes in what a step printed.
     pub fn hear(&mut self, now: Time, log: LogId, bytes: &[u8]) {
         if self.mode == OutputMode::None || log.run != self.summary.run() {

@@ -120,11 +120,12 @@ impl Remote {
         let ask = Ask::get(self.controller.place(), &path).with(&headers);
         let answered = self.controller.call(ask, wait).await?;
         let page = EventsPage::decode(&answered.body);
-        let read = page.and_then(|page| Ok((page.unpack()?, page.workers, page.more)));
-        let (events, workers, more) = read.map_err(|error| self.controller.nonsense(&error))?;
+        let read = page.and_then(|page| Ok((page.unpack()?, page)));
+        let (events, page) = read.map_err(|error| self.controller.nonsense(&error))?;
         let upto = events.last().map_or(Position(after), |(position, _)| *position);
-        let workers = workers.into_iter().map(|(id, name)| (WorkerId(id), name)).collect();
-        Ok((Page { workers, events, upto }, more))
+        let workers = page.workers.into_iter().map(|(id, name)| (WorkerId(id), name)).collect();
+        let slots = page.slots.into_iter().map(|(id, slots, since)| (WorkerId(id), slots, since));
+        Ok((Page { workers, slots: slots.collect(), events, upto }, page.more))
     }
 
     /// A run as it was when it was submitted.

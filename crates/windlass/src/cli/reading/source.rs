@@ -36,6 +36,8 @@ pub(crate) struct Known {
 pub(crate) struct Page {
     /// Workers whose names may be new.
     pub(crate) workers: Vec<(WorkerId, String)>,
+    /// The slots of those that are there, and since when they are.
+    pub(crate) slots: Vec<(WorkerId, u32, Time)>,
     /// Events of the run, and those of the cluster where they are known, in order.
     pub(crate) events: Vec<(Position, Recorded)>,
     /// Up to here.
@@ -118,6 +120,9 @@ impl Page {
     pub(crate) fn tell(&self, summary: &mut Summary) {
         for (worker, name) in &self.workers {
             summary.know_worker(*worker, name, None);
+        }
+        for (worker, slots, since) in &self.slots {
+            summary.know_slots(*worker, *slots, *since);
         }
         for (_, recorded) in &self.events {
             summary.learn(recorded.at, &recorded.event);

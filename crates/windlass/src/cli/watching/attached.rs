@@ -148,6 +148,9 @@ impl Watch {
         for (worker, name) in &page.workers {
             self.screen.know_worker(*worker, name);
         }
+        for (worker, slots, since) in &page.slots {
+            self.screen.know_slots(*worker, *slots, *since);
+        }
         for (position, recorded) in &page.events {
             if let Event::Ended { step, next, .. } = &recorded.event {
                 self.hear_the_rest(*step, *next).await?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{Fence, Incarnation, Term, WorkerId};
+use windlass_core::time::Time;
 
 use crate::journal::{self, BatchId, Position, Recorded, Stored};
 use crate::link::output::bytes;
@@ -161,6 +162,8 @@ impl JournalPage {
 pub struct EventsPage {
     /// The workers that had leases of the run, by name.
     pub workers: Vec<(u64, String)>,
+    /// The slots of those that are there now, and since when they are.
+    pub slots: Vec<(u64, u32, Time)>,
     /// Whether there are more behind them already.
     pub more: bool,
     /// The position of each event.
@@ -180,7 +183,14 @@ impl EventsPage {
         let workers = workers.iter().map(|(worker, name)| (worker.0, name.clone())).collect();
         let (positions, events): (Vec<u64>, Vec<Recorded>) =
             events.into_iter().map(|(position, recorded)| (position.0, recorded)).unzip();
-        Self { workers, more, positions, events: journal::encode(&events) }
+        Self { workers, slots: Vec::new(), more, positions, events: journal::encode(&events) }
+    }
+
+    /// The same, with the slots of workers that are there.
+    #[must_use]
+    pub fn with_slots(self, slots: impl IntoIterator<Item = (WorkerId, u32, Time)>) -> Self {
+        let slots = slots.into_iter().map(|(worker, slots, since)| (worker.0, slots, since));
+        Self { slots: slots.collect(), ..self }
     }
 
     /// The bytes of the page.

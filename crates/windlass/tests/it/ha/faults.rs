@@ -44,7 +44,7 @@ fn assert_whole(fleet: &Fleet, run: &str, steps: usize) {
 fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_alone() {
     // As long beside terms as they are if nobody says otherwise: leaders die sooner than every worker has found them.
     let mut fleet = Fleet::start_with(3, "--no-exec --lease-ttl 5s");
-    let workers = ["one", "two"].map(|name| fleet.worker(name, "--slots 3"));
+    let workers = ["one", "two", "three"].map(|name| fleet.worker(name, "--slots 2"));
     let long = fleet.submit(LONG);
     fleet.place.until_lines("long", 1);
     let pid = fleet.place.lines("long").remove(0);

@@ -58,7 +58,8 @@ pub(in crate::controller::api) async fn events(
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if accept.is_some_and(|accept| accept.contains(EVENTS_TYPE)) {
         let record = lookup::record(&api, run).await?;
-        let page = EventsPage::new(&record.workers, events, more).encode();
+        let page = EventsPage::new(&record.workers, events, more);
+        let page = page.with_slots(lookup::slots(&api)).encode();
         return Ok(([(header::CONTENT_TYPE, EVENTS_TYPE)], page).into_response());
     }
     let shown = events.iter().map(|(at, recorded)| recorded.event.to_json(at.0, recorded.at));

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_core::engine::{Event, WorkerStatus};
-use windlass_core::id::{RunId, StepIx};
+use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
+use windlass_core::time::Time;
 
 use crate::archive::{self, RunRecord};
 use crate::controller::NotLeader;
@@ -76,6 +77,14 @@ pub(in crate::controller::api) async fn plan(api: &Api, run: RunId) -> Result<Ar
     }
 }
 
+/// The slots of workers, and since when they are there. For how long one was there that is gone is not known.
+pub(in crate::controller::api) fn slots(api: &Api) -> Vec<(WorkerId, u32, Time)> {
+    api.handle.views().look(|view| {
+        let there = view.engine.workers().filter(|it| it.status == WorkerStatus::Online);
+        there.map(|worker| (worker.id, worker.slots, worker.since)).collect()
+    })
+}
+
 /// What became of a run so far.
 pub(in crate::controller::api) async fn summary(api: &Api, run: RunId) -> Result<Summary, Refused> {
     caught_up(api).await?;
@@ -89,12 +98,11 @@ pub(in crate::controller::api) async fn summary(api: &Api, run: RunId) -> Result
     api.handle.views().look(|view| {
         for worker in view.engine.workers() {
             summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
-            // For how long one was there that is gone is not known.
-            if worker.status == WorkerStatus::Online {
-                summary.know_slots(worker.id, worker.slots, worker.since);
-            }
         }
     });
+    for (worker, slots, since) in slots(api) {
+        summary.know_slots(worker, slots, since);
+    }
     loop {
         let page = behind(api, run, after, PAGE).await?;
         let Some((last, _)) = page.last() else { return Ok(summary) };
