@@ -79,8 +79,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     }
 }
 
-/// A text that is JSON.
+/// A text that is an object of JSON. A list would be taken for the fields of one, in their order.
 pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(Refused::bad("the body does not fit: it is a list, and no object"));
+    }
     let read = serde_json::from_slice(bytes);
     read.map_err(|error| Refused::bad(format!("the body does not fit: {error}")))
 }

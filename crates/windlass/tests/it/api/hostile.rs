@@ -66,6 +66,11 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
             "{name}"
         );
     }
+    // A list is no object, though it could be taken for its fields in their order.
+    for path in ["/runs", "/runs/latest/rerun", "/runs/latest/cancel", "/workers/register"] {
+        let listed = controller.post(path, &json!([])).await;
+        assert_eq!(listed.refusal(), (400, "bad_request"), "{path}");
+    }
     // It would be printed wherever somebody lists locks.
     let lock = json!({ "text": "steps: { a: { run: make, lock: \"\\e[2J\" } }" });
     assert_eq!(controller.post("/runs", &lock).await.refusal(), (422, "bad_pipeline"));
