@@ -81,6 +81,10 @@ pub struct WorkerSession {
     /// The highest fence accepted: what is not above it is a repeat.
     highest: Fence,
     held: BTreeMap<Fence, Held>,
+    /// How many of them take up a slot.
+    occupied: usize,
+    /// None below it waits to be started: they start in their order.
+    unstarted: Fence,
     sent: BTreeMap<Seq, Time>,
     /// Whether there is something to tell that no exchange has told.
     news: bool,
@@ -99,6 +103,8 @@ impl WorkerSession {
             term: told.term,
             highest: Fence(0),
             held: BTreeMap::new(),
+            occupied: 0,
+            unstarted: Fence(0),
             sent: BTreeMap::new(),
             news: true,
             phase: Life::Working,
@@ -145,6 +151,11 @@ impl WorkerSession {
     /// Whether there is something to tell that no exchange has told. Without it, an exchange only asks for more.
     pub const fn has_news(&self) -> bool {
         self.news
+    }
+
+    /// Whether something waits for a slot: what a reply brings would wait behind it.
+    pub fn has_ahead(&self) -> bool {
+        self.held.range(self.unstarted..).any(|(_, held)| held.is_queued())
     }
 
     /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
@@ -252,6 +263,7 @@ impl WorkerSession {
             return;
         }
         self.highest = self.highest.max(fence);
+        self.unstarted = self.unstarted.min(fence);
         self.held.insert(fence, Held::new(grant, deadline));
     }
 
@@ -294,9 +306,12 @@ impl WorkerSession {
         let mut actions = Vec::new();
         let expires = self.config.leases_expire;
         let gives_back = expires || self.phase != Life::Working;
-        for held in self.held.values_mut().filter(|held| held.is_queued()) {
+        for (fence, held) in self.held.range_mut(self.unstarted..) {
             if free == 0 && !gives_back {
                 break;
+            }
+            if !held.is_queued() {
+                continue;
             }
             let too_late = expires && held.deadline <= now;
             if too_late || self.phase != Life::Working {
@@ -304,6 +319,8 @@ impl WorkerSession {
                 self.news = true;
             } else if free > 0 {
                 free -= 1;
+                self.occupied += 1;
+                self.unstarted = *fence;
                 held.state = HeldState::Started { at: now };
                 actions.push(Action::Start(held.grant.clone()));
             }
@@ -312,8 +329,9 @@ impl WorkerSession {
     }
 
     fn slots_free(&self) -> usize {
-        let used = self.held.values().filter(|held| held.occupies()).count();
-        (self.config.slots as usize).saturating_sub(used)
+        let occupied = || self.held.values().filter(|held| held.occupies()).count();
+        debug_assert_eq!(self.occupied, occupied(), "every start and end is counted");
+        (self.config.slots as usize).saturating_sub(self.occupied)
     }
 
     fn want(&self) -> u32 {
@@ -371,8 +389,11 @@ impl WorkerSession {
         now: Time,
     ) -> Vec<Action> {
         for (fence, outcome) in ended {
-            if let Some(held) = self.held.get_mut(&fence) {
-                self.news |= held.finish(outcome, now);
+            if let Some(held) = self.held.get_mut(&fence)
+                && held.finish(outcome, now)
+            {
+                self.occupied -= 1;
+                self.news = true;
             }
         }
         self.start_queued(now)

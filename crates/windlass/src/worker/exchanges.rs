@@ -34,6 +34,10 @@ use crate::link::LinkError;
 /// shortest that a timer knows, and long beside a step that does next to nothing.
 const LINGER: Duration = Duration::from_millis(1);
 
+/// The same while more waits for a slot than is free: whatever the leader answers would wait behind it. Each exchange costs a
+/// commit, and steps that take less than a millisecond are worth less than one each.
+const LINGER_AHEAD: Duration = Duration::from_millis(5);
+
 /// How long an exchange that tells of nothing but what has just started waits for an end to tell of: a step that is over
 /// by then costs one commit, not two.
 const STARTS_WAIT: Duration = Duration::from_millis(10);
@@ -79,8 +83,8 @@ pub(super) struct Shift<'a> {
     worker: &'a Worker,
     session: WorkerSession,
     exchanges: JoinSet<Result<Reply, LinkError>>,
-    /// No exchange leaves before: it could carry more in a moment.
-    lingers_until: Option<Instant>,
+    /// Since when no exchange leaves: it could carry more in a moment.
+    lingers_since: Option<Instant>,
     /// No exchange without news leaves before: steps have just started, and none has told of it.
     starts_wait_until: Option<Instant>,
     /// No exchange leaves before: the last one did not arrive.
@@ -116,7 +120,7 @@ impl<'a> Shift<'a> {
             worker,
             session: WorkerSession::new(config, told),
             exchanges: JoinSet::new(),
-            lingers_until: None,
+            lingers_since: None,
             starts_wait_until: None,
             rests_until: None,
             backoff: worker.backoff(),
@@ -213,7 +217,7 @@ impl<'a> Shift<'a> {
         self.stage = Stage::GivesUp { by: Instant::now() + REPORTS_WITHIN, alone };
         let actions = self.session.give_up();
         self.act(actions);
-        (self.lingers_until, self.rests_until) = (None, None);
+        (self.lingers_since, self.rests_until) = (None, None);
     }
 
     fn tick(&mut self) {
@@ -243,15 +247,20 @@ impl<'a> Shift<'a> {
         let exchange = self.session.exchange(self.now());
         let link = Arc::clone(&self.worker.link);
         self.exchanges.spawn(async move { link.exchange(exchange).await });
-        self.lingers_until = Some(Instant::now() + LINGER);
+        self.lingers_since = Some(Instant::now());
         self.starts_wait_until = None;
         self.untold = 0;
     }
 
     fn held_back_until(&self) -> Option<Instant> {
         let news = self.session.has_news();
-        let pace = if news { self.lingers_until } else { self.starts_wait_until };
+        let pace = if news { self.lingers_until() } else { self.starts_wait_until };
         pace.max(self.rests_until)
+    }
+
+    fn lingers_until(&self) -> Option<Instant> {
+        let since = self.lingers_since?;
+        Some(since + if self.session.has_ahead() { LINGER_AHEAD } else { LINGER })
     }
 
     fn wakes_at(&self) -> Instant {
@@ -314,7 +323,7 @@ impl<'a> Shift<'a> {
         let actions = self.session.on_reply(reply, self.now());
         if !actions.is_empty() {
             // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
-            self.lingers_until = Some(Instant::now() + LINGER);
+            self.lingers_since = Some(Instant::now());
             self.starts_wait_until = Some(Instant::now() + STARTS_WAIT);
         }
         self.move_deadlines();
@@ -371,7 +380,7 @@ impl<'a> Shift<'a> {
         // Nothing else is about to end: the leader can tell at once what comes next. Or so much has ended that the leader
         // can see to it while the rest runs.
         if self.attempts.is_empty() || self.untold >= self.worker.capacity as usize / 2 {
-            self.lingers_until = None;
+            self.lingers_since = None;
         }
     }
 
