@@ -5,9 +5,10 @@ use std::sync::Arc;
 use windlass_core::plan::Plan;
 
 use crate::fleet::{self, Crew, Fleet};
+use crate::heap::Counted;
 use crate::measure::{Times, repeat};
+use crate::plans;
 use crate::table::{Row, Target, number};
-use crate::{heap, plans};
 
 /// Steps of the ordinary cases.
 pub(crate) const STEPS: u32 = 100_000;
@@ -151,15 +152,15 @@ pub(crate) fn growth() -> Vec<Row> {
 /// Bytes on the heap per step of a run of a million.
 pub(crate) fn memory() -> Vec<Row> {
     let steps = 1_000_000;
-    let before = heap::live();
+    let heap = Counted::begin();
     let case = fan_out(steps);
-    let planned = heap::live() - before;
+    let planned = heap.live();
     let mut fleet = Fleet::new(&case.crew);
     fleet.submit(&case.plan);
-    let submitted = heap::live() - before;
-    heap::restart_peak();
+    let submitted = heap.live();
+    heap.restart_peak();
     fleet.work();
-    let peak = heap::peak() - before;
+    let peak = heap.peak();
     let row = |name: &str, bytes: usize, target| {
         #[expect(clippy::cast_precision_loss, reason = "far less than 2^52 bytes")]
         let each = bytes as f64 / f64::from(steps);

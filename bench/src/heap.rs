@@ -1,27 +1,38 @@
-//! An allocator that counts: exact bytes that live on the heap, without asking the system.
+//! An allocator that counts when it is asked to: exact bytes that live on the heap, without asking the system.
 //!
-//! It counts what was asked for, not what the allocator adds to it. The counters are plain loads and stores, so that
-//! counting costs the timed rows next to nothing; they are exact while the benchmark has one thread, so memory is
-//! measured before a journal brings others.
+//! It is the one of the program `windlass`, mimalloc. What is counted is what was asked for, not what the allocator adds to
+//! it. The counters are plain loads and stores, exact while one thread works; otherwise nothing is counted, so that timed
+//! rows of several threads do not share a counter.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::AtomicUsize;
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use windlass::MiMalloc;
 
 #[global_allocator]
-static HEAP: Counting = Counting { live: AtomicUsize::new(0), peak: AtomicUsize::new(0) };
+static HEAP: Counting = Counting {
+    counts: AtomicBool::new(false),
+    live: AtomicUsize::new(0),
+    peak: AtomicUsize::new(0),
+};
 
-/// The system's allocator, with counters.
+/// The program's allocator, with counters.
 struct Counting {
+    counts: AtomicBool,
     live: AtomicUsize,
     peak: AtomicUsize,
 }
 
 impl Counting {
     fn count(&self, freed: usize, taken: usize) {
+        if !self.counts.load(Relaxed) {
+            return;
+        }
         let live = self.live.load(Relaxed).wrapping_sub(freed).wrapping_add(taken);
         self.live.store(live, Relaxed);
-        if live > self.peak.load(Relaxed) {
+        // What is freed may be older than the counting.
+        if live.cast_signed() > self.peak.load(Relaxed).cast_signed() {
             self.peak.store(live, Relaxed);
         }
     }
@@ -29,46 +40,67 @@ impl Counting {
 
 #[expect(
     unsafe_code,
-    reason = "the trait of allocators is unsafe; every call goes to the system's allocator unchanged"
+    reason = "the trait of allocators is unsafe; every call goes to the program's allocator unchanged"
 )]
-// SAFETY: each method hands its arguments to `System`, which upholds the contract, and only counts beside it.
+// SAFETY: each method hands its arguments to `MiMalloc`, which upholds the contract, and only counts beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.count(0, layout.size());
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
+        unsafe { MiMalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         self.count(0, layout.size());
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { MiMalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         self.count(layout.size(), 0);
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
+        unsafe { MiMalloc.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.count(layout.size(), size);
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(at, layout, size) }
+        unsafe { MiMalloc.realloc(at, layout, size) }
     }
 }
 
-/// Bytes on the heap now.
-pub(crate) fn live() -> usize {
-    HEAP.live.load(Relaxed)
+/// A count of the heap, for as long as it is held.
+pub(crate) struct Counted(());
+
+impl Counted {
+    /// Begins to count: what is there now counts for nothing.
+    pub(crate) fn begin() -> Self {
+        HEAP.live.store(0, Relaxed);
+        HEAP.peak.store(0, Relaxed);
+        HEAP.counts.store(true, Relaxed);
+        Self(())
+    }
+
+    /// Bytes on the heap now.
+    #[expect(clippy::unused_self, reason = "whoever has one is counting")]
+    pub(crate) fn live(&self) -> usize {
+        HEAP.live.load(Relaxed)
+    }
+
+    /// The most bytes that were on the heap at once.
+    #[expect(clippy::unused_self, reason = "whoever has one is counting")]
+    pub(crate) fn peak(&self) -> usize {
+        HEAP.peak.load(Relaxed)
+    }
+
+    /// Begins to look for the peak anew.
+    pub(crate) fn restart_peak(&self) {
+        HEAP.peak.store(self.live(), Relaxed);
+    }
 }
 
-/// The most bytes that were on the heap at once since [`restart_peak`].
-pub(crate) fn peak() -> usize {
-    HEAP.peak.load(Relaxed)
-}
-
-/// Begins to look for the peak anew.
-pub(crate) fn restart_peak() {
-    HEAP.peak.store(live(), Relaxed);
+impl Drop for Counted {
+    fn drop(&mut self) {
+        HEAP.counts.store(false, Relaxed);
+    }
 }

@@ -7,7 +7,7 @@ use windlass_core::expand::{Expanded, Inputs, expand};
 use windlass_core::problem::Source;
 use windlass_core::spec::{Options, read};
 
-use crate::heap;
+use crate::heap::Counted;
 use crate::measure::{Times, repeat};
 use crate::table::{Row, Target, number};
 
@@ -101,10 +101,9 @@ impl Case {
 
     /// The most bytes on the heap while the plan is made, beyond the text that is there already.
     fn peak(&self) -> Row {
-        let before = heap::live();
-        heap::restart_peak();
+        let heap = Counted::begin();
         let plan = self.plan();
-        let peak = heap::peak() - before;
+        let peak = heap.peak();
         drop(plan);
         #[expect(clippy::cast_precision_loss, reason = "far less than 2^52 bytes")]
         let each = peak as f64 / f64::from(self.steps);

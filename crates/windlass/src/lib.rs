@@ -32,6 +32,8 @@ pub mod worker;
 
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use cli::Cli;
+#[cfg(feature = "mimalloc")]
+pub use mimalloc::MiMalloc;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use sdk::ScriptExecutor;
 #[cfg(unix)]
