@@ -19,7 +19,7 @@ pub(crate) async fn hand_on<T: Serialize + Send + Sync + 'static>(
     result: T,
 ) -> Result<Output, Failure> {
     let refused = |why: String| Failure::new(FailureKind::Refused, why);
-    match encode(&result, |text| call.cover(text)) {
+    match encode(&result, |text| call.holds_secret(text)) {
         Ok(Encoded::Small(output)) => Ok(output),
         Ok(Encoded::Large(text)) => {
             let kept = call.keep(text).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Output};
 
@@ -34,19 +35,19 @@ pub(super) enum Unfit {
 /// A result as outputs: the fields of a struct are outputs of the step, anything else is one called `value`.
 pub(super) fn encode<T: Serialize>(
     result: &T,
-    cover: impl Fn(&str) -> String,
+    holds_secret: impl Fn(&str) -> bool,
 ) -> Result<Encoded, Unfit> {
-    measure(result)?;
-    let unwritable = |error| Unfit::Travels(format!("cannot be written as JSON: {error}"));
-    let value = serde_json::to_value(result).map_err(unwritable)?;
-    let outputs = match value {
-        Value::Null => return Ok(Encoded::Small(Output::None)),
-        // An object of this one name could not be told from what stands for a whole value.
-        Value::Object(fields) if !is_whole(&fields) => Value::Object(fields),
-        whole => Value::Object(Map::from_iter([(WHOLE.to_owned(), whole)])),
-    };
-    let text = outputs.to_string();
-    if cover(&text) != text {
+    let mut text = written(result)?;
+    let whole = &text[BEFORE.len()..text.len() - AFTER.len()];
+    if whole == "null" {
+        return Ok(Encoded::Small(Output::None));
+    }
+    // An object of this one name could not be told from what stands for a whole value.
+    if whole.starts_with('{') && !stands_for_whole(whole) {
+        text.truncate(text.len() - AFTER.len());
+        text.drain(..BEFORE.len());
+    }
+    if holds_secret(&text) {
         return Err(Unfit::Secret);
     }
     if text.len() > INLINE_OUTPUT_MAX {
@@ -55,37 +56,84 @@ pub(super) fn encode<T: Serialize>(
     Ok(Encoded::Small(Output::Inline(Arc::from(text))))
 }
 
-/// Looks whether a result is too large, without holding all of it twice.
-fn measure<T: Serialize>(result: &T) -> Result<(), Unfit> {
-    let mut scale = Scale { bytes: 0 };
-    match serde_json::to_writer(&mut scale, result) {
-        Ok(()) => Ok(()),
-        Err(_) if scale.bytes > BYTES_MAX => {
-            Err(Unfit::Travels(format!("takes more than {BYTES_MAX} bytes as JSON")))
+/// What stands around a whole value.
+const BEFORE: &str = "{\"value\":";
+const AFTER: &str = "}";
+
+/// A result as JSON, as an output called `value`.
+fn written<T: Serialize>(result: &T) -> Result<String, Unfit> {
+    let mut page = Page { text: BEFORE.to_owned().into_bytes() };
+    let mut serializer = Serializer::with_formatter(&mut page, Exact);
+    let written = result.serialize(&mut serializer);
+    match written {
+        Err(error) if error.is_io() && page.is_full() => {
+            return Err(Unfit::Travels(format!("takes more than {BYTES_MAX} bytes as JSON")));
         }
-        Err(error) => Err(Unfit::Travels(format!("cannot be written as JSON: {error}"))),
+        Err(error) => {
+            return Err(Unfit::Travels(format!("cannot be written as JSON: {error}")));
+        }
+        Ok(()) => page.text.extend_from_slice(AFTER.as_bytes()),
     }
+    Ok(String::from_utf8(page.text).expect("JSON is text"))
+}
+
+/// Whether an object is one that would be taken for a whole value.
+fn stands_for_whole(object: &str) -> bool {
+    let read = || serde_json::from_str::<Value>(object).ok();
+    object.starts_with(BEFORE) && read().is_some_and(|it| it.as_object().is_some_and(is_whole))
 }
 
 /// The most bytes of a result: what is kept, less what stands around a whole value.
 const BYTES_MAX: u64 = VALUE_MAX - 16;
 
-/// Counts what is written to it, as far as that matters.
-struct Scale {
-    bytes: u64,
+/// A text that is refused when it becomes too long.
+struct Page {
+    text: Vec<u8>,
 }
 
-impl io::Write for Scale {
+impl Page {
+    /// Whether what was to be written last was too long.
+    fn is_full(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+impl io::Write for Page {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes += bytes.len() as u64;
-        if self.bytes > BYTES_MAX {
+        if (self.text.len() + bytes.len() - BEFORE.len()) as u64 > BYTES_MAX {
+            self.text = Vec::new();
             return Err(io::Error::other("too large"));
         }
+        self.text.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// JSON without numbers that nobody who reads it gets back.
+struct Exact;
+
+impl Formatter for Exact {
+    fn write_u128<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        number: u128,
+    ) -> io::Result<()> {
+        self.write_u64(writer, u64::try_from(number).map_err(io::Error::other)?)
+    }
+
+    fn write_i128<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        number: i128,
+    ) -> io::Result<()> {
+        match u64::try_from(number) {
+            Ok(number) => self.write_u64(writer, number),
+            Err(_) => self.write_i64(writer, i64::try_from(number).map_err(io::Error::other)?),
+        }
     }
 }
 
@@ -143,8 +191,12 @@ mod tests {
         value: u8,
     }
 
+    fn nothing(_: &str) -> bool {
+        false
+    }
+
     fn travels<T: Serialize + DeserializeOwned + PartialEq + Debug>(result: T) {
-        let outputs = match encode(&result, str::to_owned).unwrap() {
+        let outputs = match encode(&result, nothing).unwrap() {
             Encoded::Small(Output::Inline(text)) => serde_json::from_str(&text).unwrap(),
             Encoded::Large(text) => serde_json::from_str(&text).unwrap(),
             Encoded::Small(_) => Value::Null,
@@ -166,6 +218,10 @@ mod tests {
         travels(json!({ "value": { "value": 1 } }));
         travels(json!({ "a": 1, "value": 2 }));
         travels(json!(true));
+        travels(u64::MAX);
+        travels((i64::MIN, f64::MAX, f32::MIN_POSITIVE));
+        travels(u128::from(u64::MAX));
+        travels(i128::from(i64::MIN));
     }
 
     #[test]
@@ -189,16 +245,21 @@ mod tests {
 
     #[test]
     fn what_is_large_is_told_from_what_is_too_large_or_secret() {
-        let large = encode(&"x".repeat(INLINE_OUTPUT_MAX), str::to_owned).unwrap();
+        let large = encode(&"x".repeat(INLINE_OUTPUT_MAX), nothing).unwrap();
         assert!(matches!(large, Encoded::Large(text) if text.len() == INLINE_OUTPUT_MAX + 12));
         let most = usize::try_from(BYTES_MAX).unwrap();
-        let huge = encode(&"x".repeat(most), str::to_owned);
+        let huge = encode(&"x".repeat(most), nothing);
         assert_eq!(huge, Err(Unfit::Travels("takes more than 16777200 bytes as JSON".to_owned())));
-        assert!(encode(&"x".repeat(most - 2), str::to_owned).is_ok());
-        let cover = |text: &str| text.replace("hunter2", "***");
-        assert_eq!(encode(&"hunter2", cover), Err(Unfit::Secret));
-        let error = encode(&BTreeMap::from([((1, 2), 3)]), str::to_owned).unwrap_err();
+        assert!(encode(&"x".repeat(most - 2), nothing).is_ok());
+        assert_eq!(encode(&"hunter2", |text| text.contains("hunter2")), Err(Unfit::Secret));
+        let error = encode(&BTreeMap::from([((1, 2), 3)]), nothing).unwrap_err();
         let Unfit::Travels(why) = error else { panic!("{error:?}") };
         assert!(why.contains("cannot be written as JSON"), "{why}");
+        let error = encode(&(u128::from(u64::MAX) + 1), nothing).unwrap_err();
+        let Unfit::Travels(why) = error else { panic!("{error:?}") };
+        assert_eq!(
+            why,
+            "cannot be written as JSON: out of range integral type conversion attempted"
+        );
     }
 }

@@ -66,6 +66,11 @@ impl Masks {
         String::from_utf8_lossy(&covered).into_owned()
     }
 
+    /// Whether a text holds a secret.
+    pub fn find_in(&self, text: &str) -> bool {
+        self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
+    }
+
     fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }

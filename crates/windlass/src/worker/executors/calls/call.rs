@@ -236,6 +236,11 @@ impl Call {
         if self.secrets.is_empty() { text.to_owned() } else { self.masks.cover(text) }
     }
 
+    /// Whether a text holds one of its secrets.
+    pub fn holds_secret(&self, text: &str) -> bool {
+        self.masks.find_in(text)
+    }
+
     /// Runs a function that blocks on a thread of its own. The attempt is not over before it has returned.
     pub async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
