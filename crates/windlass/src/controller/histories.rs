@@ -38,6 +38,17 @@ struct Unsealed {
     ended: bool,
 }
 
+/// Which runs are to be sealed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    /// Those that ended by then.
+    pub(super) ended_by: Time,
+    /// Those that ended by then, as long as there are too many.
+    pub(super) early_by: Time,
+    /// Steps of ended runs, of which more are too many.
+    pub(super) steps: u64,
+}
+
 impl Histories {
     /// Events of a run behind a position, at most so many; `None` for a run that is not here: sealed, or never there.
     pub fn events(
@@ -93,11 +104,21 @@ impl Histories {
         });
     }
 
-    /// Runs that ended at a time or before, the oldest first, at most so many.
-    pub(super) fn ended_by(&self, at: Time, most: usize) -> Vec<RunId> {
-        let ended = |it: &&Unsealed| it.ended && it.record.ended_at <= at;
+    /// Runs that are to be sealed, the oldest first, at most so many.
+    pub(super) fn due(&self, due: Due, most: usize) -> Vec<RunId> {
         let known = self.read();
-        known.runs.values().filter(ended).take(most).map(|it| it.record.run).collect()
+        let ended = || known.runs.values().filter(|it| it.ended).map(|it| &it.record);
+        let steps: u64 = ended().map(|record| u64::from(record.steps)).sum();
+        let mut surplus = steps.saturating_sub(due.steps);
+        let is_due = |record: &&RunRecord| {
+            let by = if surplus > 0 { due.early_by } else { due.ended_by };
+            let is_due = record.ended_at <= by;
+            if is_due {
+                surplus = surplus.saturating_sub(record.steps.into());
+            }
+            is_due
+        };
+        ended().filter(is_due).take(most).map(|record| record.run).collect()
     }
 
     /// Runs that ended and have so many steps or more, the oldest first.

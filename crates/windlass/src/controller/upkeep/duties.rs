@@ -12,7 +12,7 @@ use windlass_core::time::{Span, Time};
 use crate::archive::Archive;
 use crate::controller::clock::JournalClock;
 use crate::controller::handle::Handle;
-use crate::controller::histories::Histories;
+use crate::controller::histories::{Due, Histories};
 use crate::controller::view::{Followed, Follower, Published};
 use crate::journal::{Journal, Position, Snapshot, Stored, encode_state};
 use crate::logs::LogStore;
@@ -22,8 +22,11 @@ use crate::store::StoreError;
 /// How often the duties are looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Runs that are sealed in one go: the next ones follow a moment later.
+/// Runs that are sealed in one go: what has happened meanwhile is learnt before the next ones follow.
 const SEALED_AT_ONCE: usize = 64;
+
+/// As long as a lease lasts unless somebody says otherwise: who reports late has done so by then.
+pub const SEAL_EARLY: Span = Span::secs(15);
 
 /// Folding so many events takes a tenth of a second.
 const SNAPSHOT_AFTER: u64 = 200_000;
@@ -39,6 +42,9 @@ const PAGE: usize = 16_384;
 pub struct Keeping {
     /// How long after its end a run is sealed: a lease's TTL at least, so that a late report finds it.
     pub seal_after: Span,
+    /// Steps of ended runs that are kept for so long. Of more, the oldest are sealed after [`SEAL_EARLY`]: a cluster that is busy
+    /// would have to remember all of its last minute.
+    pub ended_steps: u64,
     /// How long sealed runs and their logs are kept.
     pub runs: Span,
     /// How long the keys of submissions are kept.
@@ -54,12 +60,21 @@ impl Default for Keeping {
     fn default() -> Self {
         Self {
             seal_after: Span::secs(60),
+            ended_steps: 250_000,
             runs: Span::hours(24 * 90),
             keys: Span::hours(24 * 7),
             snapshot_after: SNAPSHOT_AFTER,
             sealed_at_end: None,
         }
     }
+}
+
+/// How far the duties are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Up,
+    /// There is more to seal.
+    Behind,
 }
 
 /// What a leader does beside leading.
@@ -114,7 +129,12 @@ impl Upkeep {
                         () = shutdown.wait() => break,
                         kept_up = self.keep_up(&mut follower) => kept_up,
                     };
-                    kept_up.or_else(|error| if error.is_retryable() { Ok(()) } else { Err(error) })?;
+                    match kept_up {
+                        Ok(Kept::Up) => {}
+                        Ok(Kept::Behind) => due.reset_immediately(),
+                        Err(error) if error.is_retryable() => {}
+                        Err(error) => return Err(error),
+                    }
                 }
             }
         }
@@ -177,7 +197,7 @@ impl Upkeep {
         }
     }
 
-    async fn keep_up(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
+    async fn keep_up(&mut self, follower: &mut Follower) -> Result<Kept, StoreError> {
         if self.is_behind {
             self.read_up_to_now(follower).await?;
             self.is_behind = false;
@@ -186,12 +206,23 @@ impl Upkeep {
         let Some(last) = last else {
             // Whoever leads saves snapshots of its own.
             self.saved = None;
-            return Ok(());
+            return Ok(Kept::Up);
         };
         let now = self.now(last);
-        self.seal(self.histories.ended_by(now - self.keeping.seal_after, SEALED_AT_ONCE)).await?;
+        let due = Due {
+            ended_by: now - self.keeping.seal_after,
+            early_by: now - SEAL_EARLY.min(self.keeping.seal_after),
+            steps: self.keeping.ended_steps,
+        };
+        let runs = self.histories.due(due, SEALED_AT_ONCE);
+        if runs.len() == SEALED_AT_ONCE {
+            self.seal(runs).await?;
+            return Ok(Kept::Behind);
+        }
+        self.seal(runs).await?;
         let saved = self.save().await?;
-        self.let_go(saved, now).await
+        self.let_go(saved, now).await?;
+        Ok(Kept::Up)
     }
 
     /// Journal time, of which the view knows only when the last event was: time passes too while nothing happens.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use windlass::archive::{Archive, MemoryArchive};
 use windlass::conformance::{Call, Fault, Gate};
-use windlass::controller::{Keeping, Node, NodeError, Upkeep};
+use windlass::controller::{Keeping, Node, NodeError, SEAL_EARLY, Upkeep};
 use windlass::core::engine::Event;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
@@ -35,8 +35,17 @@ fn keep(
     archive: &Arc<MemoryArchive>,
     snapshot_after: u64,
 ) -> Keeper {
-    let stores = (Arc::clone(archive) as _, Arc::new(MemoryLogs::new()) as _);
     let keeping = Keeping { seal_after: SEAL_AFTER, snapshot_after, ..Keeping::default() };
+    keep_so(node, journal, archive, keeping)
+}
+
+fn keep_so(
+    node: &TestNode,
+    journal: &Arc<TestJournal>,
+    archive: &Arc<MemoryArchive>,
+    keeping: Keeping,
+) -> Keeper {
+    let stores = (Arc::clone(archive) as _, Arc::new(MemoryLogs::new()) as _);
     let upkeep = Upkeep::new(node.handle.clone(), Arc::clone(journal) as _, stores, keeping);
     let (shutdown, listener) = ShutdownSender::new();
     Keeper { shutdown, keeping: tokio::spawn(upkeep.run(listener)) }
@@ -84,6 +93,43 @@ async fn a_run_is_sealed_a_while_after_its_end_and_the_archive_has_all_of_it() {
     assert_eq!((record.status, record.steps, &*record.pipeline), (RunStatus::Succeeded, 3, "ship"));
     let events = archive.events(run(1), Position(0), usize::MAX).await;
     assert_eq!(events, Ok(history(&journal, 1).await));
+    assert_eq!(keeper.ends().await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_ended_steps_the_oldest_runs_are_sealed_early() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build", "test"]);
+    let node = start(&journal, "ann").await;
+    let keeping = Keeping { seal_after: SEAL_AFTER, ended_steps: 5, ..Keeping::default() };
+    let keeper = keep_so(&node, &journal, &archive, keeping);
+    let mut mate = Mate::join(&node, 1).await;
+    for n in 1..=4 {
+        ship(&node, &mut mate, n, &plan).await;
+    }
+    pass(SEAL_EARLY.less(Span::secs(2))).await;
+    assert_eq!(archive.run(run(1)).await, Ok(None), "who reports late still finds it");
+    pass(Span::secs(5)).await;
+    let sealed = [1, 2, 3, 4].map(|n| node.run_status(run(n)).is_none());
+    assert_eq!(sealed, [true, true, false, false], "as many as are too many");
+    pass(SEAL_AFTER).await;
+    assert_eq!(node.run_status(run(4)), None);
+    assert_eq!(keeper.ends().await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_small_runs_than_are_sealed_in_one_go_are_all_sealed_at_once() {
+    let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
+    let plan = plan(["build"]);
+    let node = start(&journal, "ann").await;
+    let keeper = keep(&node, &journal, &archive, u64::MAX);
+    let mut mate = Mate::join(&node, 1).await;
+    let last = 300;
+    for n in 1..=last {
+        ship(&node, &mut mate, n, &plan).await;
+    }
+    pass(SEAL_AFTER + Span::secs(2)).await;
+    assert_eq!(node.run_status(run(last)), None, "two looks are enough");
     assert_eq!(keeper.ends().await, Ok(()));
 }
 
