@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::sleep;
-use windlass_core::id::Seq;
+use windlass_core::id::{Incarnation, Seq};
 use windlass_core::time::Span;
 
 use super::follow::Place;
@@ -23,19 +23,23 @@ const OVERTAKEN_FOR: Duration = Duration::from_secs(2);
 /// The longest that an answer is waited for: longer than a leader keeps any.
 pub(super) const LONGEST: Duration = Duration::from_mins(1);
 
+/// An exchange, by its worker's life and its number there.
+pub(super) type Sent = (Incarnation, Seq);
+
 /// Who is silent, and how long somebody may be before.
 #[derive(Debug)]
 pub(super) struct Silence {
     silent: watch::Sender<Option<Place>>,
-    /// The newest exchange that is out.
-    newest: watch::Sender<Seq>,
+    /// The newest exchange that is out, of the newest life: each counts its own.
+    newest: watch::Sender<Sent>,
     patience: Mutex<Duration>,
 }
 
 impl Silence {
     /// Nobody is known to be, and how long leaders keep exchanges is not known either.
     pub(super) fn new() -> Self {
-        let (silent, newest) = (watch::Sender::new(None), watch::Sender::new(Seq(0)));
+        let (silent, newest) =
+            (watch::Sender::new(None), watch::Sender::new((Incarnation(0), Seq(0))));
         Self { silent, newest, patience: Mutex::new(LONGEST) }
     }
 
@@ -52,13 +56,13 @@ impl Silence {
     }
 
     /// An exchange is on its way.
-    pub(super) fn sent(&self, seq: Seq) {
-        self.newest.send_if_modified(|newest| std::mem::replace(newest, seq.max(*newest)) < seq);
+    pub(super) fn sent(&self, sent: Sent) {
+        self.newest.send_if_modified(|newest| std::mem::replace(newest, sent.max(*newest)) < sent);
     }
 
     /// Waits until a newer exchange than this is out for so long that a leader would have answered this one.
-    pub(super) async fn overtakes(&self, seq: Seq) {
-        drop(self.newest.subscribe().wait_for(|newest| *newest > seq).await);
+    pub(super) async fn overtakes(&self, sent: Sent) {
+        drop(self.newest.subscribe().wait_for(|newest| *newest > sent).await);
         sleep(OVERTAKEN_FOR).await;
     }
 
@@ -93,14 +97,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_exchange_is_overtaken_by_a_newer_one_and_by_no_other() {
         let silence = Silence::new();
-        silence.sent(Seq(5));
+        let of_first = |seq: u64| (Incarnation(1), Seq(seq));
+        silence.sent(of_first(5));
         let hour = Duration::from_hours(1);
-        assert!(tokio::time::timeout(hour, silence.overtakes(Seq(5))).await.is_err());
-        silence.sent(Seq(4));
-        assert!(tokio::time::timeout(hour, silence.overtakes(Seq(5))).await.is_err());
+        assert!(tokio::time::timeout(hour, silence.overtakes(of_first(5))).await.is_err());
+        silence.sent(of_first(4));
+        assert!(tokio::time::timeout(hour, silence.overtakes(of_first(5))).await.is_err());
         let began = tokio::time::Instant::now();
-        silence.overtakes(Seq(4)).await;
+        silence.overtakes(of_first(4)).await;
         assert_eq!(began.elapsed(), OVERTAKEN_FOR);
+        let anew = (Incarnation(2), Seq(1));
+        silence.sent(anew);
+        assert!(tokio::time::timeout(hour, silence.overtakes(anew)).await.is_err(), "another life");
     }
 
     #[test]

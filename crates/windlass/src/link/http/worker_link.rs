@@ -221,12 +221,14 @@ impl Link for HttpLink {
     fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
         Box::pin(async move {
             let path = format!("/workers/{}/exchange", exchange.worker.0);
-            self.silence.sent(exchange.seq);
+            let sent = (exchange.incarnation, exchange.seq);
+            self.silence.sent(sent);
+            // Meanwhile others may have found out who leads: that one is not to blame.
+            let place = self.place();
             let answered = tokio::select! {
                 biased;
                 answered = self.tell(&path, &exchange, self.patience()) => answered,
-                () = self.silence.overtakes(exchange.seq), if !self.is_alone() => {
-                    let place = self.place();
+                () = self.silence.overtakes(sent), if !self.is_alone() => {
                     self.silence.fell_silent(&place);
                     Err(self.unreachable(&place, "no answer in time".to_owned()))
                 }
