@@ -44,5 +44,5 @@ pub use histories::Histories;
 pub use intake::Intake;
 pub use node::{Node, NodeConfig, NodeError, StandBy};
 pub use tables::TableKeeper;
-pub use upkeep::{Keeping, SEAL_EARLY, Upkeep};
+pub use upkeep::{Keeping, Upkeep};
 pub use view::{Ahead, Followed, Follower, Published, View, Views};

@@ -151,7 +151,7 @@ impl Station {
         let node = tokio::spawn(node.run_and_retire(retires, ends));
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
-        let keeping = Keeping { sealed_at_end, ..Keeping::default() };
+        let keeping = Keeping { sealed_at_end, ..Keeping::of_leases(office.ttl) };
         let upkeep = Upkeep::new(handle.clone(), journal, kept, keeping);
         let histories = Arc::clone(upkeep.histories());
         let (sender, ends) = ShutdownSender::new();

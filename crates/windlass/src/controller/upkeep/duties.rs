@@ -1,10 +1,13 @@
 //! The duties, one after the other, about once a second.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use windlass_core::engine::Request;
 use windlass_core::id::RunId;
 use windlass_core::time::{Span, Time};
@@ -25,8 +28,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Runs that are sealed in one go: what has happened meanwhile is learnt before the next ones follow.
 const SEALED_AT_ONCE: usize = 64;
 
-/// As long as a lease lasts unless somebody says otherwise: who reports late has done so by then.
-pub const SEAL_EARLY: Span = Span::secs(15);
+/// How often it is looked for more that has come, in a row: others publish meanwhile.
+const LEARNT_AT_ONCE: usize = 64;
 
 /// Folding so many events takes a tenth of a second.
 const SNAPSHOT_AFTER: u64 = 200_000;
@@ -42,9 +45,10 @@ const PAGE: usize = 16_384;
 pub struct Keeping {
     /// How long after its end a run is sealed: a lease's TTL at least, so that a late report finds it.
     pub seal_after: Span,
-    /// Steps of ended runs that are kept for so long. Of more, the oldest are sealed after [`SEAL_EARLY`]: a cluster that is busy
-    /// would have to remember all of its last minute.
+    /// Steps of ended runs that are kept for so long: a cluster that is busy would have to remember all of its last minute.
     pub ended_steps: u64,
+    /// How long after their end the oldest of more are sealed: a lease's TTL at least, as above.
+    pub seal_early: Span,
     /// How long sealed runs and their logs are kept.
     pub runs: Span,
     /// How long the keys of submissions are kept.
@@ -61,11 +65,21 @@ impl Default for Keeping {
         Self {
             seal_after: Span::secs(60),
             ended_steps: 250_000,
+            seal_early: Span::secs(15),
             runs: Span::hours(24 * 90),
             keys: Span::hours(24 * 7),
             snapshot_after: SNAPSHOT_AFTER,
             sealed_at_end: None,
         }
+    }
+}
+
+impl Keeping {
+    /// What is usual where leases last so long.
+    pub fn of_leases(ttl: Span) -> Self {
+        let usual = Self::default();
+        let (seal_after, seal_early) = (usual.seal_after.max(ttl), usual.seal_early.max(ttl));
+        Self { seal_after, seal_early, ..usual }
     }
 }
 
@@ -91,6 +105,8 @@ pub struct Upkeep {
     is_behind: bool,
     /// The newest snapshot, once it is known.
     saved: Option<Position>,
+    /// When superfluous things were last let go.
+    let_go_at: Instant,
 }
 
 impl Upkeep {
@@ -103,7 +119,19 @@ impl Upkeep {
     ) -> Self {
         let (clock, histories) = (JournalClock::starting_at(Time::ZERO), Arc::default());
         let (is_behind, saved) = (false, None);
-        Self { handle, journal, archive, logs, keeping, clock, histories, is_behind, saved }
+        let let_go_at = Instant::now();
+        Self {
+            handle,
+            journal,
+            archive,
+            logs,
+            keeping,
+            clock,
+            histories,
+            is_behind,
+            saved,
+            let_go_at,
+        }
     }
 
     /// What it gathers of runs that are not sealed.
@@ -120,10 +148,7 @@ impl Upkeep {
         loop {
             tokio::select! {
                 () = shutdown.wait() => break,
-                (behind, news) = next(&mut follower), if !self.is_behind => match news {
-                    Followed::Events(batches) => self.learn(&batches, behind),
-                    Followed::Behind(_) => self.is_behind = true,
-                },
+                news = next(&mut follower), if !self.is_behind => self.hear(news),
                 _ = due.tick() => {
                     let kept_up = tokio::select! {
                         () = shutdown.wait() => break,
@@ -170,9 +195,27 @@ impl Upkeep {
         });
     }
 
-    fn learn(&mut self, batches: &[Arc<Published>], behind: Position) {
-        for batch in batches {
-            self.histories.learn(batch, behind);
+    fn hear(&mut self, (behind, news): News) {
+        match news {
+            Followed::Behind(_) => self.is_behind = true,
+            Followed::Events(batches) => {
+                for batch in batches {
+                    self.histories.learn(&batch, behind);
+                }
+            }
+        }
+    }
+
+    /// Waits for nothing.
+    async fn learn_what_has_come(&mut self, follower: &mut Follower) {
+        for _ in 0..LEARNT_AT_ONCE {
+            if self.is_behind {
+                return;
+            }
+            let mut next = pin!(next(follower));
+            let come = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
+            let Poll::Ready(news) = come else { return };
+            self.hear(news);
         }
     }
 
@@ -198,6 +241,8 @@ impl Upkeep {
     }
 
     async fn keep_up(&mut self, follower: &mut Follower) -> Result<Kept, StoreError> {
+        // What was sealed last is not to be sealed again.
+        self.learn_what_has_come(follower).await;
         if self.is_behind {
             self.read_up_to_now(follower).await?;
             self.is_behind = false;
@@ -211,18 +256,19 @@ impl Upkeep {
         let now = self.now(last);
         let due = Due {
             ended_by: now - self.keeping.seal_after,
-            early_by: now - SEAL_EARLY.min(self.keeping.seal_after),
+            early_by: now - self.keeping.seal_early.min(self.keeping.seal_after),
             steps: self.keeping.ended_steps,
         };
         let runs = self.histories.due(due, SEALED_AT_ONCE);
-        if runs.len() == SEALED_AT_ONCE {
-            self.seal(runs).await?;
-            return Ok(Kept::Behind);
-        }
+        let kept = if runs.len() == SEALED_AT_ONCE { Kept::Behind } else { Kept::Up };
         self.seal(runs).await?;
-        let saved = self.save().await?;
-        self.let_go(saved, now).await?;
-        Ok(Kept::Up)
+        // Sealing may go on for long, and the journal must not grow meanwhile.
+        if kept == Kept::Up || self.let_go_at.elapsed() >= EVERY {
+            let saved = self.save().await?;
+            self.let_go(saved, now).await?;
+            self.let_go_at = Instant::now();
+        }
+        Ok(kept)
     }
 
     /// Journal time, of which the view knows only when the last event was: time passes too while nothing happens.
@@ -292,7 +338,9 @@ impl Upkeep {
 }
 
 /// What comes next, and where the follower stood before.
-async fn next(follower: &mut Follower) -> (Position, Followed) {
+type News = (Position, Followed);
+
+async fn next(follower: &mut Follower) -> News {
     let behind = follower.position();
     (behind, follower.next().await)
 }

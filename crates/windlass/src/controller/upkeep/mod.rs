@@ -11,4 +11,4 @@
 
 mod duties;
 
-pub use duties::{Keeping, SEAL_EARLY, Upkeep};
+pub use duties::{Keeping, Upkeep};

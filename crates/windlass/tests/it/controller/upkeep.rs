@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use windlass::archive::{Archive, MemoryArchive};
 use windlass::conformance::{Call, Fault, Gate};
-use windlass::controller::{Keeping, Node, NodeError, SEAL_EARLY, Upkeep};
+use windlass::controller::{Keeping, Node, NodeError, Upkeep};
 use windlass::core::engine::Event;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
@@ -107,7 +107,7 @@ async fn of_many_ended_steps_the_oldest_runs_are_sealed_early() {
     for n in 1..=4 {
         ship(&node, &mut mate, n, &plan).await;
     }
-    pass(SEAL_EARLY.less(Span::secs(2))).await;
+    pass(keeping.seal_early.less(Span::secs(2))).await;
     assert_eq!(archive.run(run(1)).await, Ok(None), "who reports late still finds it");
     pass(Span::secs(5)).await;
     let sealed = [1, 2, 3, 4].map(|n| node.run_status(run(n)).is_none());
