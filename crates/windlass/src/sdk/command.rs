@@ -59,9 +59,17 @@ impl Command {
         self.ended(false).await.map(drop)
     }
 
-    /// Runs it and returns what it printed, errors included, without the line break at the end. That it failed is an error.
+    /// Runs it and returns what it printed, errors included, without the line break at the end. That it failed is an error, and
+    /// so is that it printed more than 16 MiB: have it write to a file.
     pub async fn text(self) -> Result<String> {
+        let name = self.command.name();
         let captured = self.ended(true).await?;
+        if captured.left_out > 0 {
+            let printed = captured.output.len() as u64 + captured.left_out;
+            return Err(Error::msg(format!(
+                "`{name}` printed {printed} bytes, too many for a text: have it write to a file"
+            )));
+        }
         let text = String::from_utf8_lossy(&captured.output);
         Ok(text.trim_end_matches(['\n', '\r']).to_owned())
     }

@@ -204,6 +204,15 @@ fn commands_of_one_step_run_at_once() {
 }
 
 #[test]
+fn what_is_too_long_for_a_text_is_an_error_and_not_cut() {
+    let place = Place::with("");
+    let ended = run(&place, "parcels", "run torrent");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let why = "printed 16777217 bytes, too many for a text: have it write to a file";
+    assert!(ended.err.contains(why), "{}", ended.err);
+}
+
+#[test]
 fn all_commands_of_a_step_end_with_it() {
     let place = Place::with("");
     let running = start(&place, "parcels", "run stuck");

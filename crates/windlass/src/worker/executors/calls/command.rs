@@ -39,8 +39,10 @@ pub struct GuardedCommand {
 pub struct Captured {
     /// Its exit code; 128 and the number of the signal that ended it, as a shell tells it.
     pub code: i32,
-    /// What it printed, errors included.
+    /// What it printed, errors included: its first 16 MiB. All of it is in the log.
     pub output: Vec<u8>,
+    /// Bytes that it printed beyond them.
+    pub left_out: u64,
 }
 
 impl GuardedCommand {
@@ -72,18 +74,18 @@ impl GuardedCommand {
         let _turn = call.running.turns.acquire().await.map_err(io::Error::other)?;
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
-        let guard = call.guards.get().await?;
+        let guard = call.around.guards.get().await?;
         let spawn = self.spawn(writer)?;
         let lost = || io::Error::other("the process that starts commands was killed");
         let guarded = Arc::new(guard.spawn(spawn).await.map_err(|_| lost())?);
         call.running.enter(&guarded);
-        let mut left = Left(Some(Arc::clone(&guarded)));
+        let mut left = Left(Some((Arc::clone(&call), Arc::clone(&guarded))));
         if call.halt.is_told() {
             // The order came before there was anything to tell.
             guarded.stop(StopHow::Term, call.grant.kill_grace).await;
         }
         let mut output = Output::new(reader);
-        let mut kept = Vec::new();
+        let (mut kept, mut left_out) = (Vec::new(), 0);
         loop {
             let bytes = tokio::select! {
                 biased;
@@ -95,17 +97,23 @@ impl GuardedCommand {
                 break;
             }
             call.lines.pass(bytes).await;
-            let room = CAPTURED_MAX.saturating_sub(kept.len()).min(bytes.len());
-            kept.extend_from_slice(&bytes[..if keeps { room } else { 0 }]);
+            if keeps {
+                let room = CAPTURED_MAX.saturating_sub(kept.len()).min(bytes.len());
+                kept.extend_from_slice(&bytes[..room]);
+                left_out += (bytes.len() - room) as u64;
+            }
         }
         let exit = guarded.gone().await;
         left.0 = None;
         call.running.leave(&guarded);
         match exit {
-            Exit::Code(code) => Ok(Captured { code, output: kept }),
-            Exit::Signal(signal) => Ok(Captured { code: 128 + signal, output: kept }),
+            Exit::Code(code) => Ok(Captured { code, output: kept, left_out }),
+            Exit::Signal(signal) => Ok(Captured { code: 128 + signal, output: kept, left_out }),
             Exit::NotSpawned(why) => Err(io::Error::other(why.text)),
-            Exit::Expired | Exit::Lost => Err(lost()),
+            Exit::Expired => {
+                Err(io::Error::other("it was ended: contact with the leader was lost for too long"))
+            }
+            Exit::Lost => Err(lost()),
         }
     }
 
@@ -113,21 +121,21 @@ impl GuardedCommand {
         let call = &self.call;
         let handout = call.handout();
         let mut env: Vec<(OsString, OsString)> = Vec::new();
-        let span = traceparent(&call.grant, call.traces);
+        let span = traceparent(&call.grant, call.around.traces);
         let scope = handout.scope();
         let variables = handout.variables(&scope).map_err(io::Error::other)?;
         // What the step says itself comes later, and counts.
         let named = span.into_iter().chain(variables).chain(call.secrets.iter().cloned());
-        let named = named.chain(handout.identity(&call.place.worker));
+        let named = named.chain(handout.identity(&call.around.place.worker));
         env.extend(named.map(|(name, value)| (name.into(), value.into())));
         env.extend(self.env);
         let dir = match (self.dir, handout.dir(&scope).map_err(io::Error::other)?) {
-            (Some(dir), _) => call.place.root.join(dir),
-            (None, Some(dir)) => call.place.root.join(dir),
-            (None, None) => call.place.root.clone(),
+            (Some(dir), _) => call.around.place.root.join(dir),
+            (None, Some(dir)) => call.around.place.root.join(dir),
+            (None, None) => call.around.place.root.clone(),
         };
-        let known = call.place.environment.iter().map(|(name, _)| name);
-        let removed = known.filter(|name| is_removed(name, call.traces)).map(OsString::from);
+        let known = call.around.place.environment.iter().map(|(name, _)| name);
+        let removed = known.filter(|name| is_removed(name, call.around.traces)).map(OsString::from);
         Ok(Spawn {
             fence: own_key(),
             argv: self.argv,
@@ -142,14 +150,18 @@ impl GuardedCommand {
 }
 
 /// Kills a command that its function does not wait for any more.
-struct Left(Option<Arc<Guarded>>);
+struct Left(Option<(Arc<Call>, Arc<Guarded>)>);
 
 impl Drop for Left {
     fn drop(&mut self) {
-        let Some(guarded) = self.0.take() else { return };
+        let Some((call, guarded)) = self.0.take() else { return };
         // Without a runtime the process is at its end, and its guard kills what is left.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { guarded.stop(StopHow::Kill, Span::ZERO).await });
+            runtime.spawn(async move {
+                guarded.stop(StopHow::Kill, Span::ZERO).await;
+                guarded.gone().await;
+                call.running.leave(&guarded);
+            });
         }
     }
 }
