@@ -62,46 +62,37 @@ const AFTER: &str = "}";
 
 /// A result as JSON, as an output called `value`.
 fn written<T: Serialize>(result: &T) -> Result<String, Unfit> {
-    let mut page = Page { text: BEFORE.to_owned().into_bytes() };
+    let mut page = Page { text: BEFORE.to_owned().into_bytes(), is_full: false };
     let mut serializer = Serializer::with_formatter(&mut page, Exact);
     let written = result.serialize(&mut serializer);
-    match written {
-        Err(error) if error.is_io() && page.is_full() => {
-            return Err(Unfit::Travels(format!("takes more than {BYTES_MAX} bytes as JSON")));
-        }
-        Err(error) => {
-            return Err(Unfit::Travels(format!("cannot be written as JSON: {error}")));
-        }
-        Ok(()) => page.text.extend_from_slice(AFTER.as_bytes()),
+    if page.is_full {
+        return Err(Unfit::Travels(format!("takes more than {BYTES_MAX} bytes as JSON")));
     }
+    written.map_err(|error| Unfit::Travels(format!("cannot be written as JSON: {error}")))?;
+    page.text.extend_from_slice(AFTER.as_bytes());
     Ok(String::from_utf8(page.text).expect("JSON is text"))
 }
 
 /// Whether an object is one that would be taken for a whole value.
 fn stands_for_whole(object: &str) -> bool {
     let read = || serde_json::from_str::<Value>(object).ok();
-    object.starts_with(BEFORE) && read().is_some_and(|it| it.as_object().is_some_and(is_whole))
+    let first = object[1..].trim_start();
+    first.starts_with("\"value\"") && read().is_some_and(|it| it.as_object().is_some_and(is_whole))
 }
 
 /// The most bytes of a result: what is kept, less what stands around a whole value.
 const BYTES_MAX: u64 = VALUE_MAX - 16;
 
-/// A text that is refused when it becomes too long.
+/// A text that takes no more when it becomes too long.
 struct Page {
     text: Vec<u8>,
-}
-
-impl Page {
-    /// Whether what was to be written last was too long.
-    fn is_full(&self) -> bool {
-        self.text.is_empty()
-    }
+    is_full: bool,
 }
 
 impl io::Write for Page {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if (self.text.len() + bytes.len() - BEFORE.len()) as u64 > BYTES_MAX {
-            self.text = Vec::new();
+        self.is_full |= (self.text.len() + bytes.len() - BEFORE.len()) as u64 > BYTES_MAX;
+        if self.is_full {
             return Err(io::Error::other("too large"));
         }
         self.text.extend_from_slice(bytes);

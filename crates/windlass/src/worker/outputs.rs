@@ -97,7 +97,7 @@ pub fn read(
     }
     outputs.values_mut().for_each(|value| cover(value, masks));
     let text = serde_json::to_string(&outputs).unwrap_or_default();
-    if masks.find_in(&text) { Err(OutputError::Secret) } else { Ok(outputs) }
+    if masks.cover(&text) == text { Ok(outputs) } else { Err(OutputError::Secret) }
 }
 
 /// The beginning of a file; of a pipe or a device there is none.

@@ -59,8 +59,7 @@ impl Leading {
 
 /// Waits for so many to have come, or until then; how many have.
 async fn come(handle: &Handle, least: usize, by: Instant) -> usize {
-    let views = handle.views();
-    let mut follower = views.follow(views.look(|view| view.position));
+    let mut moved = handle.views().moved();
     let mut came: BTreeSet<WorkerId> = BTreeSet::new();
     loop {
         came.extend(others(handle).into_iter().map(|(worker, _)| worker));
@@ -68,7 +67,7 @@ async fn come(handle: &Handle, least: usize, by: Instant) -> usize {
             return came.len();
         }
         tokio::select! {
-            _ = follower.next() => {}
+            moved = moved.changed() => if moved.is_err() { return came.len() },
             () = sleep_until(by) => return came.len(),
         }
     }

@@ -52,6 +52,9 @@ impl Reader {
 
     fn gather(&mut self, envelope: Envelope, part: &Part<'_>) -> Result<Option<Vec<u8>>, Unread> {
         let nonsense = || Unread::Nonsense(format!("part {} of {}", part.at, part.of));
+        if part.at >= part.of {
+            return Err(nonsense());
+        }
         let same = |known: &Gathered| known.envelope == envelope;
         let known = self.gathering.iter().position(same).unwrap_or_else(|| {
             let parts = vec![None; usize::from(part.of)];
