@@ -32,8 +32,6 @@ pub mod worker;
 
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use cli::Cli;
-#[cfg(feature = "mimalloc")]
-pub use mimalloc::MiMalloc;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use sdk::ScriptExecutor;
 #[cfg(unix)]

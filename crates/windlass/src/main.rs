@@ -2,10 +2,6 @@
 
 use std::process::ExitCode;
 
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static HEAP: windlass::MiMalloc = windlass::MiMalloc;
-
 fn main() -> ExitCode {
     windlass::Cli::new().main()
 }

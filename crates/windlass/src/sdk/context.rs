@@ -48,12 +48,12 @@ impl Context {
 
     /// The name of the worker that it runs on.
     pub fn worker(&self) -> &str {
-        &self.call.place.worker
+        &self.call.around.place.worker
     }
 
     /// The root of the pipeline on this machine: where commands run.
     pub fn root(&self) -> &Path {
-        &self.call.place.root
+        &self.call.around.place.root
     }
 
     /// The number of its lease. It only grows: whoever keeps the highest that he has seen can refuse an attempt that was

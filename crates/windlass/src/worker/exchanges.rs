@@ -379,9 +379,16 @@ impl<'a> Shift<'a> {
         self.act(actions);
         // Nothing else is about to end: the leader can tell at once what comes next. Or so much has ended that the leader
         // can see to it while the rest runs.
-        if self.attempts.is_empty() || self.untold >= self.worker.capacity as usize / 2 {
+        if self.attempts.is_empty() || self.untold >= self.told_at_once() {
             self.lingers_since = None;
         }
+    }
+
+    /// In the leader's own process an exchange costs next to nothing, and the sooner either has something to do the less it
+    /// waits.
+    const fn told_at_once(&self) -> usize {
+        let part = if self.worker.leases_expire { 2 } else { 4 };
+        self.worker.capacity as usize / part
     }
 
     fn act(&mut self, actions: Vec<Action>) {

@@ -18,6 +18,6 @@ pub use builtin::{Builtin, Place, Traces};
 pub(crate) use calls::caught;
 pub use calls::{
     Call, CallExecutor, Callee, Callees, Calling, Captured, GuardedCommand, Guards, Halt, Lines,
-    Retry, Returned,
+    Retry, Returned, Surroundings,
 };
 pub use files::{clear, summary};

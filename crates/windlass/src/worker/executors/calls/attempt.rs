@@ -17,7 +17,6 @@ use windlass_core::session::{Stop, StopHow};
 use super::call::{Call, Callee, Calling, Retry, Returned};
 use super::executor::deadline;
 use super::panics;
-use crate::logs::LogStore;
 use crate::worker::executor::Orders;
 use crate::worker::executors::record::{Record, log_id};
 use crate::worker::guard::HeldStep;
@@ -31,7 +30,6 @@ pub(super) struct CallAttempt {
     pub(super) callee: Arc<dyn Callee>,
     pub(super) call: Arc<Call>,
     pub(super) orders: watch::Receiver<Orders>,
-    pub(super) logs: Arc<dyn LogStore>,
     pub(super) runtime: Option<Handle>,
 }
 
@@ -47,10 +45,11 @@ impl CallAttempt {
     /// Runs it. When this returns nothing of it is left.
     pub(super) async fn run(mut self) -> Outcome {
         let call = Arc::clone(&self.call);
-        let record = Record::new(Arc::clone(&self.logs), log_id(&call.grant), call.masks.clone());
+        let record =
+            Record::new(Arc::clone(&call.around.logs), log_id(&call.grant), call.masks.clone());
         let mut lines = Lines { call: Arc::clone(&call), record };
         let begins_with = *self.orders.borrow();
-        let held = call.guards.hold(&call.grant, &begins_with).await;
+        let held = call.around.guards.hold(&call.grant, &begins_with).await;
         if held.is_some() {
             call.running.set_deadline(deadline(&call.grant, &begins_with)).await;
         }

@@ -25,6 +25,7 @@ use super::executor::Guards;
 use super::halt::Halt;
 use super::lines::Lines;
 use crate::link::{Link, LinkError};
+use crate::logs::LogStore;
 use crate::worker::executors::record::log_id;
 use crate::worker::executors::{Place, Traces};
 use crate::worker::masks::Masks;
@@ -117,6 +118,18 @@ impl Callees {
     }
 }
 
+/// What all calls of a worker have in common.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Where they are.
+    pub place: Place,
+    pub(super) guards: Guards,
+    pub(super) logs: Arc<dyn LogStore>,
+    pub(super) depot: Arc<Depot>,
+    pub(super) link: Option<Arc<dyn Link>>,
+    pub(super) traces: Traces,
+}
+
 /// One attempt, as its function sees it.
 #[derive(Debug)]
 pub struct Call {
@@ -124,8 +137,8 @@ pub struct Call {
     pub grant: Grant,
     /// What it is to do.
     pub work: Arc<Work>,
-    /// Where.
-    pub place: Arc<Place>,
+    /// Where, and by what means.
+    pub around: Arc<Surroundings>,
     /// The secrets that it named, with their values.
     pub secrets: Vec<(String, String)>,
     /// The order to end.
@@ -133,13 +146,9 @@ pub struct Call {
     /// What it says.
     pub lines: Lines,
     pub(super) masks: Masks,
-    pub(super) guards: Guards,
     pub(super) running: Running,
     pub(super) threads: Threads,
     pub(super) values: OnceLock<Value>,
-    pub(super) depot: Arc<Depot>,
-    pub(super) link: Option<Arc<dyn Link>>,
-    pub(super) traces: Traces,
 }
 
 impl Call {
@@ -184,7 +193,7 @@ impl Call {
     /// Has its run end, and says why where its lines are.
     pub async fn cancel_run(&self, reason: &str) -> Result<(), LinkError> {
         self.lines.say(format!("windlass: the run is cancelled: {reason}\n").as_bytes());
-        let Some(link) = &self.link else {
+        let Some(link) = &self.around.link else {
             let (place, reason) = ("this worker".to_owned(), "it knows no leader".to_owned());
             return Err(LinkError::Denied { place, reason });
         };
@@ -201,7 +210,7 @@ impl Call {
 
     /// Keeps a result that is too large to travel with the outcome.
     pub async fn keep(&self, text: String) -> Result<Output, String> {
-        let kept = self.depot.keep(log_id(&self.grant), text).await?;
+        let kept = self.around.depot.keep(log_id(&self.grant), text).await?;
         Ok(Output::Kept(Arc::new(kept)))
     }
 
@@ -213,7 +222,8 @@ impl Call {
 
     /// Keeps its result in the memory of this worker.
     pub fn keep_here(&self, value: Remembered) -> Output {
-        let kept = self.depot.keep_here(log_id(&self.grant), &self.place.worker, value);
+        let around = &self.around;
+        let kept = around.depot.keep_here(log_id(&self.grant), &around.place.worker, value);
         Output::Kept(Arc::new(kept))
     }
 
@@ -221,9 +231,9 @@ impl Call {
     pub fn kept_here(&self, need: &Value) -> Result<Option<Remembered>, String> {
         let kept = need.get("kept").and_then(|kept| Kept::deserialize(kept).ok());
         let Some(kept) = kept.filter(Kept::is_in_memory) else { return Ok(None) };
-        let found = self.depot.kept_here(&kept);
+        let found = self.around.depot.kept_here(&kept);
         found.map(Some).ok_or_else(|| {
-            let here = &self.place.worker;
+            let here = &self.around.place.worker;
             format!(
                 "it was {kept}, and is not in that of {here}: a step that takes it is pinned as well, and after a \
                  restart `rerun` has it made again"

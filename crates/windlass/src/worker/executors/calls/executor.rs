@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use tokio::runtime::Handle;
 use tokio::sync::{OnceCell, watch};
 use windlass_core::expand::{Action, Work};
 use windlass_core::failure::{Failure, FailureKind};
@@ -11,7 +12,7 @@ use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{Deadline, Grant, Verdict};
 
 use super::attempt::CallAttempt;
-use super::call::{Call, Callee, Callees, Threads};
+use super::call::{Call, Callee, Callees, Surroundings, Threads};
 use super::command::Running;
 use super::halt::Halt;
 use super::lines::Lines;
@@ -32,12 +33,7 @@ use crate::worker::values::{Depot, InMemory, Ungathered};
 #[derive(Clone, Debug)]
 pub struct CallExecutor {
     callees: Arc<Callees>,
-    place: Arc<Place>,
-    guards: Guards,
-    logs: Arc<dyn LogStore>,
-    depot: Arc<Depot>,
-    link: Option<Arc<dyn Link>>,
-    traces: Traces,
+    around: Arc<Surroundings>,
     behind: Option<Arc<dyn Executor>>,
     works: Arc<Works>,
 }
@@ -47,28 +43,33 @@ impl CallExecutor {
     pub fn new(callees: Callees, place: Place, guards: Guards, logs: Arc<dyn LogStore>) -> Self {
         panics::listen();
         let depot = Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs)))));
-        let (callees, place) = (Arc::new(callees), Arc::new(place));
-        let (link, traces, behind) = (None, Traces::default(), None);
-        let works = Arc::default();
-        Self { callees, place, guards, logs, depot, link, traces, behind, works }
+        let (link, traces) = (None, Traces::default());
+        let around = Surroundings { place, guards, logs, depot, link, traces };
+        let (callees, around) = (Arc::new(callees), Arc::new(around));
+        Self { callees, around, behind: None, works: Arc::default() }
     }
 
     /// Has commands of steps know the span that theirs hang on.
     #[must_use]
     pub fn with_traces(self, traces: Traces) -> Self {
-        Self { traces, ..self }
+        self.amid(|around| around.traces = traces)
     }
 
     /// Has steps tell their leader this way what they want.
     #[must_use]
     pub fn with_link(self, link: Arc<dyn Link>) -> Self {
-        Self { link: Some(link), ..self }
+        self.amid(|around| around.link = Some(link))
     }
 
     /// Has large results kept elsewhere than with the logs.
     #[must_use]
     pub fn with_depot(self, depot: Arc<Depot>) -> Self {
-        Self { depot, ..self }
+        self.amid(|around| around.depot = depot)
+    }
+
+    fn amid(mut self, change: impl FnOnce(&mut Surroundings)) -> Self {
+        change(Arc::make_mut(&mut self.around));
+        self
     }
 
     /// Has another executor do what is no call.
@@ -105,46 +106,51 @@ impl CallExecutor {
     /// What the attempt is given, or why it cannot begin.
     fn given(&self, work: &Work) -> Result<Given, String> {
         let callee = self.callee(&work.action)?;
-        let secrets = secrets(work, &self.place)?;
+        let secrets = secrets(work, &self.around.place)?;
         let named = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let masks = match secrets.as_slice() {
             [] => Masks::default(),
             _ => Masks::new(named).map_err(|error| error.to_string())?,
         };
-        Ok(Given { callee, secrets, masks })
+        Ok(Given { callee, secrets, masks, runtime: self.callees.runtime.clone() })
     }
 
-    async fn run(self, grant: Grant, work: Arc<Work>, orders: watch::Receiver<Orders>) -> Outcome {
-        let Given { callee, secrets, masks } = match self.given(&work) {
-            Ok(given) => given,
-            Err(why) => return refused(&self.logs, &grant, why).await,
-        };
-        let grant = match self.depot.gather(grant, orders.clone(), InMemory::Taken).await {
-            Ok(grant) => grant,
-            Err((_, Ungathered::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
-            Err((grant, Ungathered::Missing(why))) => {
-                return refused(&self.logs, &grant, why).await;
-            }
-        };
-        let call = Arc::new(Call {
-            grant,
-            work,
-            place: self.place,
-            secrets,
-            masks,
-            guards: self.guards,
-            halt: Halt::default(),
-            lines: Lines::default(),
-            running: Running::default(),
-            threads: Threads::default(),
-            values: OnceLock::new(),
-            depot: self.depot,
-            link: self.link,
-            traces: self.traces,
-        });
-        let runtime = self.callees.runtime.clone();
-        CallAttempt { callee, call, orders, logs: self.logs, runtime }.run().await
+    fn begin(&self, grant: Grant, work: Arc<Work>, orders: watch::Receiver<Orders>) -> Attempt {
+        let around = Arc::clone(&self.around);
+        match self.given(&work) {
+            Ok(given) => Box::pin(run(around, given, (grant, work), orders)),
+            Err(why) => Box::pin(async move { refused(&around.logs, &grant, why).await }),
+        }
     }
+}
+
+async fn run(
+    around: Arc<Surroundings>,
+    given: Given,
+    (grant, work): (Grant, Arc<Work>),
+    orders: watch::Receiver<Orders>,
+) -> Outcome {
+    let grant = match around.depot.gather(grant, orders.clone(), InMemory::Taken).await {
+        Ok(grant) => grant,
+        Err((_, Ungathered::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
+        Err((grant, Ungathered::Missing(why))) => {
+            return refused(&around.logs, &grant, why).await;
+        }
+    };
+    let Given { callee, secrets, masks, runtime } = given;
+    let call = Arc::new(Call {
+        grant,
+        work,
+        around,
+        secrets,
+        masks,
+        halt: Halt::default(),
+        lines: Lines::default(),
+        running: Running::default(),
+        threads: Threads::default(),
+        values: OnceLock::new(),
+    });
+    CallAttempt { callee, call, orders, runtime }.run().await
 }
 
 /// What an attempt begins with.
@@ -152,6 +158,7 @@ struct Given {
     callee: Arc<dyn Callee>,
     secrets: Vec<(String, String)>,
     masks: Masks,
+    runtime: Option<Handle>,
 }
 
 /// Fails an attempt that cannot begin, and says why where its lines would be.
@@ -167,13 +174,11 @@ impl Executor for CallExecutor {
     fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
         let work = self.works.read(&grant.work);
         match (work, &self.behind) {
-            (Ok(work), _) if self.is_called(&work.action) => {
-                Box::pin(self.clone().run(grant, work, orders))
-            }
+            (Ok(work), _) if self.is_called(&work.action) => self.begin(grant, work, orders),
             (_, Some(behind)) => behind.start(grant, orders),
-            (Ok(work), None) => Box::pin(self.clone().run(grant, work, orders)),
+            (Ok(work), None) => self.begin(grant, work, orders),
             (Err(why), None) => {
-                let logs = Arc::clone(&self.logs);
+                let logs = Arc::clone(&self.around.logs);
                 Box::pin(async move { refused(&logs, &grant, why).await })
             }
         }

@@ -20,7 +20,7 @@ mod lines;
 mod panics;
 
 pub(crate) use attempt::caught;
-pub use call::{Call, Callee, Callees, Calling, Retry, Returned};
+pub use call::{Call, Callee, Callees, Calling, Retry, Returned, Surroundings};
 pub use command::{Captured, GuardedCommand};
 pub use executor::{CallExecutor, Guards};
 pub use halt::Halt;
