@@ -1,6 +1,6 @@
 //! An allocator that counts when it is asked to: exact bytes that live on the heap, without asking the system.
 //!
-//! It is the one of the program `windlass`, mimalloc. What is counted is what was asked for, not what the allocator adds to
+//! It is mimalloc, as docs/rust.md advises for programs of many small steps. What is counted is what was asked for, not what the allocator adds to
 //! it. The counters are plain loads and stores, exact while one thread works; otherwise nothing is counted, so that timed
 //! rows of several threads do not share a counter.
 
@@ -8,7 +8,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-use windlass::MiMalloc;
+use mimalloc::MiMalloc;
 
 #[global_allocator]
 static HEAP: Counting = Counting {
@@ -17,7 +17,7 @@ static HEAP: Counting = Counting {
     peak: AtomicUsize::new(0),
 };
 
-/// The program's allocator, with counters.
+/// mimalloc, with counters.
 struct Counting {
     counts: AtomicBool,
     live: AtomicUsize,
@@ -40,7 +40,7 @@ impl Counting {
 
 #[expect(
     unsafe_code,
-    reason = "the trait of allocators is unsafe; every call goes to the program's allocator unchanged"
+    reason = "the trait of allocators is unsafe; every call goes to mimalloc unchanged"
 )]
 // SAFETY: each method hands its arguments to `MiMalloc`, which upholds the contract, and only counts beside it.
 unsafe impl GlobalAlloc for Counting {

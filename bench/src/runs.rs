@@ -1,7 +1,8 @@
 //! `windlass run` as people use it: the program itself, real processes, a store on disk; other task runners in the same
 //! minute, in turns.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
         layered.row("run: 10,000 × true, layered", Target::None),
         short.row("run: chain of 1,000 × true", Target::AtMost(1.1)),
         long.row("run: chain of 10,000 × true", Target::AtMost(1.1)),
+        bare_chain(scratch, &short),
         growth(&short, &long),
     ];
     rows.extend(starts(scratch));
@@ -111,6 +113,35 @@ impl Held {
             detail,
             target,
         }
+    }
+}
+
+/// What a chain costs that is durable and nothing else: each `true` is started when what ended before it is on the disk.
+fn bare_chain(scratch: &Scratch, chains: &Held) -> Row {
+    const PAGE: [u8; 4096] = [0; 4096];
+    let name = "run: the same, no runner at all and durable";
+    let Some(other) = chains.of(Runner::Just) else { return absent(name, "just is not here") };
+    let path = scratch.empty("bare");
+    fs::write(&path, PAGE).expect("there is room for a file");
+    let file = File::options().write(true).open(&path).expect("the file is there");
+    let folder = path.parent().expect("a file is in a folder");
+    let took = (0..TURNS).map(|_| {
+        let began = now();
+        for _ in 0..1_000 {
+            quiet(&mut Command::new("true"), folder).wait().expect("it can be waited for");
+            file.write_all_at(&PAGE, 0).expect("the file takes a page");
+            file.sync_data().expect("the disk takes a page");
+        }
+        began.elapsed()
+    });
+    let took = Times::of(took.collect());
+    Row {
+        name: name.to_owned(),
+        best: took.best.as_secs_f64() / other.best.as_secs_f64(),
+        median: took.median.as_secs_f64() / other.median.as_secs_f64(),
+        unit: "× just",
+        detail: format!("{:.2} s; start, wait, fdatasync of a page", took.best.as_secs_f64()),
+        target: Target::None,
     }
 }
 
