@@ -92,6 +92,7 @@ async fn a_key_stands_for_one_run() {
     assert_eq!(submit("k2", SHIP).await.status, 201);
     let long: &'static str = "x".repeat(300).leak();
     assert_eq!(submit(long, SHIP).await.refusal(), (400, "bad_request"));
+    assert_eq!(submit("two words", SHIP).await.refusal(), (400, "bad_request"), "as documented");
     assert_eq!(ids(&controller.get("/runs").await.json).len(), 2);
     controller.shut_down().await;
 }
