@@ -85,10 +85,9 @@ impl Keeping {
 
 /// How far the duties are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    Up,
-    /// There is more to seal.
-    Behind,
+enum Progress {
+    Done,
+    MoreToSeal,
 }
 
 /// What a leader does beside leading.
@@ -155,8 +154,8 @@ impl Upkeep {
                         kept_up = self.keep_up(&mut follower) => kept_up,
                     };
                     match kept_up {
-                        Ok(Kept::Up) => {}
-                        Ok(Kept::Behind) => due.reset_immediately(),
+                        Ok(Progress::Done) => {}
+                        Ok(Progress::MoreToSeal) => due.reset_immediately(),
                         Err(error) if error.is_retryable() => {}
                         Err(error) => return Err(error),
                     }
@@ -240,7 +239,7 @@ impl Upkeep {
         }
     }
 
-    async fn keep_up(&mut self, follower: &mut Follower) -> Result<Kept, StoreError> {
+    async fn keep_up(&mut self, follower: &mut Follower) -> Result<Progress, StoreError> {
         // What was sealed last is not to be sealed again.
         self.learn_what_has_come(follower).await;
         if self.is_behind {
@@ -251,7 +250,7 @@ impl Upkeep {
         let Some(last) = last else {
             // Whoever leads saves snapshots of its own.
             self.saved = None;
-            return Ok(Kept::Up);
+            return Ok(Progress::Done);
         };
         let now = self.now(last);
         let due = Due {
@@ -260,15 +259,16 @@ impl Upkeep {
             steps: self.keeping.ended_steps,
         };
         let runs = self.histories.due(due, SEALED_AT_ONCE);
-        let kept = if runs.len() == SEALED_AT_ONCE { Kept::Behind } else { Kept::Up };
+        let progress =
+            if runs.len() == SEALED_AT_ONCE { Progress::MoreToSeal } else { Progress::Done };
         self.seal(runs).await?;
         // Sealing may go on for long, and the journal must not grow meanwhile.
-        if kept == Kept::Up || self.let_go_at.elapsed() >= EVERY {
+        if progress == Progress::Done || self.let_go_at.elapsed() >= EVERY {
             let saved = self.save().await?;
             self.let_go(saved, now).await?;
             self.let_go_at = Instant::now();
         }
-        Ok(kept)
+        Ok(progress)
     }
 
     /// Journal time, of which the view knows only when the last event was: time passes too while nothing happens.

@@ -114,10 +114,10 @@ fn taken(run: RunId, warnings: &[Warning], known: bool) -> Response {
 
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
     let Some(key) = headers.get(KEY_HEADER) else { return Ok(None) };
+    let fits = |key: &str| (1..=crate::archive::KEY_MAX).contains(&key.len());
     let is_visible = |key: &str| key.bytes().all(|byte| byte.is_ascii_graphic());
-    let is_long = |key: &str| (1..=crate::archive::KEY_MAX).contains(&key.len());
     match key.to_str() {
-        Ok(key) if is_long(key) && is_visible(key) => Ok(Some(key.to_owned())),
+        Ok(key) if fits(key) && is_visible(key) => Ok(Some(key.to_owned())),
         _ => Err(Refused::bad(format!(
             "`{KEY_HEADER}` is a text of 1 to {} ASCII characters without spaces",
             crate::archive::KEY_MAX
