@@ -19,6 +19,11 @@ pub(super) struct Held {
 #[derive(Clone, Debug)]
 pub(super) enum HeldState {
     Queued,
+    /// Its executor has it, and starts it when another has ended: at any moment, before anybody here knows.
+    InLine {
+        /// It was told to stop all the same: how it stops if it has started.
+        stop: Option<(StopHow, StopReason)>,
+    },
     Started {
         at: Time,
     },
@@ -54,7 +59,10 @@ impl Held {
             HeldState::Stopping { why, .. } => {
                 !matches!(why, StopReason::Overdue | StopReason::Stale)
             }
-            HeldState::Queued | HeldState::Started { .. } | HeldState::Finished { .. } => true,
+            HeldState::Queued
+            | HeldState::InLine { .. }
+            | HeldState::Started { .. }
+            | HeldState::Finished { .. } => true,
         }
     }
 
@@ -62,17 +70,32 @@ impl Held {
         matches!(self.state, HeldState::Queued)
     }
 
+    pub(super) const fn is_in_line(&self) -> bool {
+        matches!(self.state, HeldState::InLine { .. })
+    }
+
     pub(super) fn release(&mut self) {
         self.state =
             HeldState::Finished { outcome: Outcome::plain(OutcomeKind::Released), ran: None };
+    }
+
+    /// Its turn in line came. It takes up a slot from now on.
+    pub(super) fn begin(&mut self, at: Time) -> bool {
+        let HeldState::InLine { stop } = self.state else { return false };
+        self.state = match stop {
+            Some((how, why)) => HeldState::Stopping { at, how, why },
+            None => HeldState::Started { at },
+        };
+        true
     }
 
     /// Records how its process ended. A process that was ended for lost contact is lost, whatever its exit code.
     pub(super) fn finish(&mut self, outcome: Outcome, now: Time) -> bool {
         let (started, lost) = match self.state {
             HeldState::Queued | HeldState::Finished { .. } => return false,
-            HeldState::Started { at } => (at, false),
-            HeldState::Stopping { at, why, .. } => (at, why == StopReason::Stale),
+            HeldState::InLine { .. } => (None, false),
+            HeldState::Started { at } => (Some(at), false),
+            HeldState::Stopping { at, why, .. } => (Some(at), why == StopReason::Stale),
         };
         let kind = if lost && outcome.kind != OutcomeKind::Succeeded {
             OutcomeKind::Lost
@@ -85,7 +108,7 @@ impl Held {
         } else {
             Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) }
         };
-        self.state = HeldState::Finished { outcome, ran: Some(now.since(started)) };
+        self.state = HeldState::Finished { outcome, ran: started.map(|at| now.since(at)) };
         true
     }
 
@@ -99,7 +122,9 @@ impl Held {
     pub(super) fn report(&self, room: usize) -> Report {
         let lease = self.lease();
         match &self.state {
-            HeldState::Queued => Report::InFlight(InFlight { lease, phase: Phase::Queued }),
+            HeldState::Queued | HeldState::InLine { .. } => {
+                Report::InFlight(InFlight { lease, phase: Phase::Queued })
+            }
             HeldState::Started { .. } | HeldState::Stopping { .. } => {
                 Report::InFlight(InFlight { lease, phase: Phase::Started })
             }

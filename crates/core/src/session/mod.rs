@@ -18,6 +18,9 @@
 //! - An outcome is listed until its verdict was processed, so every lease is always in one of the two lists.
 //! - The worker counts a lease's deadline from *before* it sent the exchange that renewed it, the leader from when it
 //!   received it: the worker's deadline always comes first.
+//! - Leases beyond the worker's slots wait with it. Where leases do not expire, those whose executor can start them by itself
+//!   stand in line there: what the session thinks of them is always late. One that stands in line is told as queued, and
+//!   given back only when the executor has said that it will not start.
 //!
 //! [`WorkerSession`] is the worker's end, [`Peer`] the leader's; the engine does what follows from the exchange.
 

@@ -62,8 +62,13 @@ pub struct Deadline {
 pub enum Action {
     /// Start this step now.
     Start(Grant),
-    /// Stop this step.
+    /// Have this step start when one of those that run has ended, without asking again. Those that were told so start in
+    /// this order; that one has is told to [`WorkerSession::on_begun`].
+    LineUp(Grant),
+    /// Stop this step. If it stands in line it is never started.
     Stop(Stop),
+    /// Never start this step, if it still stands in line.
+    Withdraw(Fence),
 }
 
 /// A worker's view of its leases. Feed it replies, ends of processes and the passing of time; it answers with what to
@@ -83,6 +88,8 @@ pub struct WorkerSession {
     held: BTreeMap<Fence, Held>,
     /// How many of them take up a slot.
     occupied: usize,
+    /// How many of them stand in line.
+    in_line: usize,
     /// None below it waits to be started: they start in their order.
     unstarted: Fence,
     sent: BTreeMap<Seq, Time>,
@@ -104,6 +111,7 @@ impl WorkerSession {
             highest: Fence(0),
             held: BTreeMap::new(),
             occupied: 0,
+            in_line: 0,
             unstarted: Fence(0),
             sent: BTreeMap::new(),
             news: true,
@@ -155,7 +163,7 @@ impl WorkerSession {
 
     /// Whether something waits for a slot: what a reply brings would wait behind it.
     pub fn has_ahead(&self) -> bool {
-        self.held.range(self.unstarted..).any(|(_, held)| held.is_queued())
+        self.in_line > 0 || self.held.range(self.unstarted..).any(|(_, held)| held.is_queued())
     }
 
     /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
@@ -220,11 +228,9 @@ impl WorkerSession {
         for grant in body.grants {
             self.accept(grant, deadline);
         }
-        for fence in body.take_back {
-            self.give_back(fence);
-        }
         let mut actions: Vec<Action> =
-            body.stops.into_iter().filter_map(|stop| self.stop(stop)).collect();
+            body.take_back.into_iter().filter_map(|fence| self.give_back(fence)).collect();
+        actions.extend(body.stops.into_iter().filter_map(|stop| self.stop(stop)));
         actions.extend(self.start_queued(now));
         actions
     }
@@ -268,14 +274,17 @@ impl WorkerSession {
     }
 
     /// Answers a wish to have a lease back: released if it has not started, and then never will.
-    fn give_back(&mut self, fence: Fence) {
-        let Some(held) = self.held.get_mut(&fence) else {
-            return;
-        };
+    fn give_back(&mut self, fence: Fence) -> Option<Action> {
+        let held = self.held.get_mut(&fence)?;
+        if held.is_in_line() {
+            // Whether it has started is what the answer will tell.
+            return Some(Action::Withdraw(fence));
+        }
         if held.is_queued() {
             held.release();
         }
         self.news = true;
+        None
     }
 
     fn stop(&mut self, stop: Stop) -> Option<Action> {
@@ -285,6 +294,11 @@ impl WorkerSession {
                 held.release();
                 self.news = true;
                 None
+            }
+            HeldState::InLine { stop: told } => {
+                let harder = told.is_none_or(|(how, _)| how < stop.how);
+                held.state = HeldState::InLine { stop: told.max(Some((stop.how, stop.why))) };
+                harder.then_some(Action::Stop(stop))
             }
             HeldState::Started { at } => {
                 held.state = HeldState::Stopping { at, how: stop.how, why: stop.why };
@@ -328,10 +342,49 @@ impl WorkerSession {
         actions
     }
 
+    /// Has the executor keep the next ones, as many as it is to have in line and as far as it can: what it says of each.
+    /// For whom a start is a moment away, and the wait for the order to start longer than that moment.
+    ///
+    /// Where leases expire nothing stands in line: nobody would keep it from starting when its lease is over.
+    pub fn line_up(&mut self, most: usize, can: impl Fn(&Grant) -> bool) -> Vec<Action> {
+        let idle = self.phase != Life::Working || self.config.leases_expire;
+        if idle || self.in_line >= most || self.slots_free() > 0 {
+            return Vec::new();
+        }
+        let mut actions = Vec::new();
+        for (fence, held) in self.held.range_mut(self.unstarted..) {
+            if !held.is_queued() {
+                continue;
+            }
+            if self.in_line >= most || !can(&held.grant) {
+                break;
+            }
+            self.in_line += 1;
+            self.unstarted = *fence;
+            held.state = HeldState::InLine { stop: None };
+            actions.push(Action::LineUp(held.grant.clone()));
+        }
+        actions
+    }
+
+    /// Learns that steps in line were started, and when.
+    pub fn on_begun(&mut self, begun: impl IntoIterator<Item = (Fence, Time)>) {
+        for (fence, at) in begun {
+            if let Some(held) = self.held.get_mut(&fence)
+                && held.begin(at)
+            {
+                self.in_line -= 1;
+                self.occupied += 1;
+            }
+        }
+    }
+
+    /// Slots that nobody has, and nobody in line will have.
     fn slots_free(&self) -> usize {
-        let occupied = || self.held.values().filter(|held| held.occupies()).count();
-        debug_assert_eq!(self.occupied, occupied(), "every start and end is counted");
-        (self.config.slots as usize).saturating_sub(self.occupied)
+        let count = |which: fn(&Held) -> bool| self.held.values().filter(|it| which(it)).count();
+        debug_assert_eq!(self.occupied, count(Held::occupies), "every start and end is counted");
+        debug_assert_eq!(self.in_line, count(Held::is_in_line), "every place in line is counted");
+        (self.config.slots as usize).saturating_sub(self.occupied + self.in_line)
     }
 
     fn want(&self) -> u32 {
@@ -372,11 +425,15 @@ impl WorkerSession {
 
     fn kill_started(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
-        for (fence, held) in self.held.iter_mut().filter(|(_, held)| held.occupies()) {
+        for (fence, held) in &mut self.held {
             let stop = Stop { fence: *fence, how: StopHow::Kill, why: StopReason::Stale };
-            if let HeldState::Started { at } | HeldState::Stopping { at, .. } = held.state {
-                held.state = HeldState::Stopping { at, how: stop.how, why: stop.why };
-            }
+            held.state = match held.state {
+                HeldState::Queued | HeldState::Finished { .. } => continue,
+                HeldState::InLine { .. } => HeldState::InLine { stop: Some((stop.how, stop.why)) },
+                HeldState::Started { at } | HeldState::Stopping { at, .. } => {
+                    HeldState::Stopping { at, how: stop.how, why: stop.why }
+                }
+            };
             actions.push(Action::Stop(stop));
         }
         actions
@@ -389,10 +446,10 @@ impl WorkerSession {
         now: Time,
     ) -> Vec<Action> {
         for (fence, outcome) in ended {
-            if let Some(held) = self.held.get_mut(&fence)
-                && held.finish(outcome, now)
-            {
-                self.occupied -= 1;
+            let Some(held) = self.held.get_mut(&fence) else { continue };
+            let counted = if held.is_in_line() { &mut self.in_line } else { &mut self.occupied };
+            if held.finish(outcome, now) {
+                *counted -= 1;
                 self.news = true;
             }
         }
@@ -425,6 +482,7 @@ impl WorkerSession {
             HeldState::Started { .. } => Some(held.lost_contact_at(self.ttl)),
             HeldState::Stopping { how: StopHow::Term, .. } => Some(held.deadline),
             HeldState::Queued
+            | HeldState::InLine { .. }
             | HeldState::Stopping { how: StopHow::Kill, .. }
             | HeldState::Finished { .. } => None,
         });
@@ -432,17 +490,20 @@ impl WorkerSession {
     }
 
     /// Takes no more leases and gives back what has not started.
-    pub fn drain(&mut self) {
+    pub fn drain(&mut self) -> Vec<Action> {
         if self.phase == Life::Working {
             self.phase = Life::Draining;
         }
         self.news = true;
         self.held.values_mut().filter(|held| held.is_queued()).for_each(Held::release);
+        let in_line = self.held.iter().filter(|(_, held)| held.is_in_line());
+        in_line.map(|(fence, _)| Action::Withdraw(*fence)).collect()
     }
 
     /// Gives up everything: what has not started is given back, what has is ended by force. Outcomes are still told.
     pub fn give_up(&mut self) -> Vec<Action> {
-        self.drain();
+        // Who is told to stop need not be told to stay.
+        drop(self.drain());
         self.kill_started()
     }
 
@@ -494,15 +555,17 @@ fn lost_contact(fence: Fence, held: &mut Held, ttl: Span, now: Time) -> Option<A
             (at, StopHow::Kill)
         }
         HeldState::Queued
+        | HeldState::InLine { .. }
         | HeldState::Started { .. }
         | HeldState::Stopping { .. }
         | HeldState::Finished { .. } => return None,
     };
     let why = match held.state {
         HeldState::Stopping { why, .. } => why,
-        HeldState::Queued | HeldState::Started { .. } | HeldState::Finished { .. } => {
-            StopReason::Stale
-        }
+        HeldState::Queued
+        | HeldState::InLine { .. }
+        | HeldState::Started { .. }
+        | HeldState::Finished { .. } => StopReason::Stale,
     };
     held.state = HeldState::Stopping { at, how, why };
     Some(Action::Stop(Stop { fence, how, why: StopReason::Stale }))

@@ -82,7 +82,7 @@ fn a_lease_that_reaches_a_worker_after_it_began_to_drain_is_given_back() {
     crew.mate("alpha").cut = false;
     let exchange = crew.send("alpha");
     let replies = crew.arrive(&exchange);
-    crew.mate("alpha").session().drain();
+    assert_eq!(crew.mate("alpha").session().drain(), []);
     crew.deliver(replies);
     crew.join("beta", 1, []);
     crew.pass(Span::hours(1));

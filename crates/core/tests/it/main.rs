@@ -15,6 +15,7 @@ mod hostile;
 mod instances;
 mod leader;
 mod leadership;
+mod lining_up;
 mod lock_order;
 mod locks;
 mod mate;

@@ -139,6 +139,7 @@ impl Mate {
                     assert_eq!(twice, None, "a lease is started once");
                 }
                 Action::Stop(stop) => self.stops.push(stop),
+                Action::LineUp(_) | Action::Withdraw(_) => unreachable!("nobody is lined up here"),
             }
         }
     }

@@ -217,6 +217,7 @@ impl World<'_> {
             match action {
                 Action::Start(grant) => self.process_starts(worker, &grant),
                 Action::Stop(stop) => self.process_stops(worker, stop),
+                Action::LineUp(_) | Action::Withdraw(_) => unreachable!("leases expire here"),
             }
         }
     }
@@ -272,7 +273,8 @@ impl World<'_> {
     /// The worker is asked to end: it takes no more and gives back what it has not started.
     pub(crate) fn worker_drains(&mut self, worker: usize) {
         let Some(session) = &mut self.workers[worker].session else { return };
-        session.drain();
+        let actions = session.drain();
+        self.act(worker, actions);
         self.marks.hit("worker drained itself");
         self.pump(worker);
     }

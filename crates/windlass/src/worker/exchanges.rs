@@ -9,10 +9,10 @@
 //! could carry more in a moment waits for that moment.
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -26,7 +26,7 @@ use windlass_core::session::{
 use windlass_core::time::Time;
 
 use super::backoff::Backoff;
-use super::executor::Orders;
+use super::executor::{Attempt, News, Orders, Turn};
 use super::life::{Ends, Worker, WorkerError, wait_for};
 use crate::link::LinkError;
 
@@ -49,8 +49,17 @@ const REPORTS_WITHIN: Duration = Duration::from_secs(2);
 /// Outcomes that may wait to be told; each is of an attempt that has ended, so more than a reply can grant never wait.
 const OUTCOMES_MAX: usize = 1_024;
 
-/// An attempt that is over.
-type Ended = (Fence, Outcome);
+/// Attempts that stand in line at most. The shortest processes, two at a time, are as many within the wait of the news that
+/// they are over; each costs a pipe while it stands there.
+const LINE_MAX: usize = 32;
+
+/// What is to be known of an attempt that is not over.
+#[derive(Debug)]
+struct Running {
+    orders: watch::Sender<Orders>,
+    /// Whether it is one of those that line up.
+    lines_up: bool,
+}
 
 /// How a shift ended.
 #[derive(Debug)]
@@ -97,11 +106,13 @@ pub(super) struct Shift<'a> {
     bereft: Option<LinkError>,
     /// Outcomes that are kept for another life.
     kept: Vec<Fence>,
-    attempts: BTreeMap<Fence, watch::Sender<Orders>>,
+    attempts: BTreeMap<Fence, Running>,
+    /// How many of them would not line up.
+    apart: usize,
     /// Attempts that have ended since the last exchange.
     untold: usize,
-    tells: mpsc::Sender<Ended>,
-    over: mpsc::Receiver<Ended>,
+    tells: mpsc::Sender<(Fence, News)>,
+    news: mpsc::Receiver<(Fence, News)>,
     stage: Stage,
 }
 
@@ -115,7 +126,7 @@ impl<'a> Shift<'a> {
             leases_expire: worker.leases_expire,
             bugs: windlass_core::planted::Bugs::NONE,
         };
-        let (tells, over) = mpsc::channel(OUTCOMES_MAX);
+        let (tells, news) = mpsc::channel(OUTCOMES_MAX);
         Self {
             worker,
             session: WorkerSession::new(config, told),
@@ -129,9 +140,10 @@ impl<'a> Shift<'a> {
             bereft: None,
             kept: Vec::new(),
             attempts: BTreeMap::new(),
+            apart: 0,
             untold: 0,
             tells,
-            over,
+            news,
             stage: Stage::Works,
         }
     }
@@ -156,11 +168,12 @@ impl<'a> Shift<'a> {
                 biased;
                 () = ends.drain.wait(), if works => {
                     self.stage = Stage::Drains;
-                    self.session.drain();
+                    let actions = self.session.drain();
+                    self.act(actions);
                 }
                 () = wait_for(&mut ends.kill), if may_kill => self.give_up(false),
                 why = &mut broken => return Err(WorkerError::Broken(why)),
-                Some(ended) = self.over.recv() => self.attempts_ended(ended),
+                Some(news) = self.news.recv() => self.hear_of_attempts(news),
                 Some(replied) = self.exchanges.join_next() => self.replied(replied.ok()),
                 () = sleep_until(wake) => self.tick(),
             }
@@ -355,7 +368,7 @@ impl<'a> Shift<'a> {
         }
         for (fence, attempt) in &self.attempts {
             let deadline = self.session.deadline(*fence);
-            attempt.send_if_modified(|orders| {
+            attempt.orders.send_if_modified(|orders| {
                 std::mem::replace(&mut orders.deadline, deadline) != deadline
             });
         }
@@ -366,20 +379,30 @@ impl<'a> Shift<'a> {
         self.worker.leases_expire && self.worker.clock.is_the_guards()
     }
 
-    fn attempts_ended(&mut self, first: Ended) {
-        let mut ended = vec![first];
-        while let Ok(next) = self.over.try_recv() {
-            ended.push(next);
+    fn hear_of_attempts(&mut self, first: (Fence, News)) {
+        let now = self.now();
+        let (mut begun, mut ended) = (Vec::new(), Vec::new());
+        let mut next = Some(first);
+        while let Some((fence, news)) = next {
+            match news {
+                News::Began(ago) => begun.push((fence, now - ago)),
+                News::Ended(outcome) => ended.push((fence, outcome)),
+            }
+            next = self.news.try_recv().ok();
         }
+        // What has ended in this moment began before.
+        self.session.on_begun(begun);
         for (fence, _) in &ended {
-            self.attempts.remove(fence);
+            let gone = self.attempts.remove(fence);
+            self.apart -= usize::from(gone.is_some_and(|it| !it.lines_up));
         }
         self.untold += ended.len();
-        let actions = self.session.on_finished(ended, self.now());
+        let failed = ended.iter().any(|(_, outcome)| outcome.kind != OutcomeKind::Succeeded);
+        let actions = self.session.on_finished(ended, now);
         self.act(actions);
         // Nothing else is about to end: the leader can tell at once what comes next. Or so much has ended that the leader
-        // can see to it while the rest runs.
-        if self.attempts.is_empty() || self.untold >= self.told_at_once() {
+        // can see to it while the rest runs. Or it may end the rest for what failed.
+        if failed || self.attempts.is_empty() || self.untold >= self.told_at_once() {
             self.lingers_since = None;
         }
     }
@@ -393,32 +416,81 @@ impl<'a> Shift<'a> {
 
     fn act(&mut self, actions: Vec<Action>) {
         for action in actions {
-            match action {
-                Action::Start(grant) => self.start(grant),
-                Action::Stop(stop) => {
-                    if let Some(attempt) = self.attempts.get(&stop.fence) {
-                        attempt.send_modify(|orders| orders.stop = Some(stop));
-                    }
-                }
-            }
+            self.carry_out(action);
+        }
+        // Whoever does not line up has a slot that those in line do not know of.
+        if self.apart > 0 {
+            return;
+        }
+        let executor = &self.worker.executor;
+        let lined_up = self.session.line_up(LINE_MAX, |grant| executor.lines_up(grant));
+        for action in lined_up {
+            self.carry_out(action);
         }
     }
 
-    fn start(&mut self, grant: Grant) {
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Start(grant) => {
+                // Where leases expire nobody lines up.
+                if !self.worker.leases_expire && self.worker.executor.lines_up(&grant) {
+                    return self.line_up(grant);
+                }
+                self.apart += 1;
+                let fence = grant.lease.fence;
+                let orders = self.attend(fence, false);
+                self.follow(fence, self.worker.executor.start(grant, orders));
+            }
+            Action::LineUp(grant) => self.line_up(grant),
+            Action::Stop(stop) => self.order(stop.fence, |orders| orders.stop = Some(stop)),
+            Action::Withdraw(fence) => self.order(fence, |orders| orders.withdrawn = true),
+        }
+    }
+
+    /// Who is to start at once takes a place in line as well: those behind it cannot take its slot.
+    fn line_up(&mut self, grant: Grant) {
         let fence = grant.lease.fence;
+        let orders = self.attend(fence, true);
+        let (slots, tells) = (self.worker.register.slots, self.tells.clone());
+        let attempt = self.worker.executor.line_up(grant, orders, Turn { fence, slots, tells });
+        // Here and now: a task of its own would take its place whenever it came to it.
+        self.follow(fence, taken_up(attempt));
+    }
+
+    fn order(&self, fence: Fence, change: impl FnOnce(&mut Orders)) {
+        if let Some(attempt) = self.attempts.get(&fence) {
+            attempt.orders.send_modify(change);
+        }
+    }
+
+    /// Keeps the way to an attempt that is about to be made.
+    fn attend(&mut self, fence: Fence, lines_up: bool) -> watch::Receiver<Orders> {
         let deadline = self.tells_deadlines().then(|| self.session.deadline(fence)).flatten();
-        let (sender, orders) = watch::channel(Orders { stop: None, deadline });
-        self.attempts.insert(fence, sender);
-        let mut attempt = self.worker.executor.start(grant, orders);
-        let ended = self.tells.clone();
+        let (orders, given) = watch::channel(Orders { deadline, ..Orders::default() });
+        self.attempts.insert(fence, Running { orders, lines_up });
+        given
+    }
+
+    fn follow(&self, fence: Fence, mut attempt: Attempt) {
+        let tells = self.tells.clone();
         tokio::spawn(async move {
-            // A panic of an executor is a failure of its step, and of nothing else.
-            let outcome = poll_fn(move |context| {
-                let polled = catch_unwind(AssertUnwindSafe(|| attempt.as_mut().poll(context)));
-                polled.unwrap_or(Poll::Ready(Outcome::plain(OutcomeKind::Failed)))
-            });
-            let outcome = outcome.await;
-            drop(ended.send((fence, outcome)).await);
+            let outcome = poll_fn(move |context| poll(&mut attempt, context)).await;
+            drop(tells.send((fence, News::Ended(outcome))).await);
         });
     }
+}
+
+/// An attempt that has gone as far as it can without waiting.
+fn taken_up(mut attempt: Attempt) -> Attempt {
+    // Nobody is woken by it: whoever follows the attempt asks it again.
+    match poll(&mut attempt, &mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => Box::pin(ready(outcome)),
+        Poll::Pending => attempt,
+    }
+}
+
+/// A panic of an executor is a failure of its step, and of nothing else.
+fn poll(attempt: &mut Attempt, context: &mut Context<'_>) -> Poll<Outcome> {
+    let polled = catch_unwind(AssertUnwindSafe(|| attempt.as_mut().poll(context)));
+    polled.unwrap_or(Poll::Ready(Outcome::plain(OutcomeKind::Failed)))
 }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::future::{Future, pending, ready};
 use std::pin::Pin;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::Outcome;
 use windlass_core::session::{Deadline, Grant, Stop, Verdict};
+use windlass_core::time::Span;
 
 /// An attempt under way; it is over when its outcome is there and nothing of it is left.
 pub type Attempt = Pin<Box<dyn Future<Output = Outcome> + Send>>;
@@ -23,15 +24,57 @@ pub type Prepared = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct Orders {
     /// It is to stop; later perhaps harder.
     pub stop: Option<Stop>,
+    /// It is never to begin, if it stands in line and has not.
+    pub withdrawn: bool,
     /// When it is to end even if nobody can say so, on the clock that counts since the start of the machine. It moves
     /// while the leader answers.
     pub deadline: Option<Deadline>,
+}
+
+/// What an attempt has come to.
+#[derive(Debug)]
+pub(super) enum News {
+    /// It stood in line, and began this long ago.
+    Began(Span),
+    /// It is over.
+    Ended(Outcome),
+}
+
+/// A place in line: by it an attempt says that its turn has come.
+#[derive(Debug)]
+pub struct Turn {
+    pub(super) fence: Fence,
+    pub(super) slots: u32,
+    pub(super) tells: mpsc::Sender<(Fence, News)>,
+}
+
+impl Turn {
+    /// It comes when fewer than this many run, and nobody is before it.
+    pub const fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// It came this long ago.
+    pub async fn came(self, ago: Span) {
+        // An error means that nobody wants to know any more.
+        drop(self.tells.send((self.fence, News::Began(ago))).await);
+    }
 }
 
 /// Runs attempts: shell, typed function, the user's own.
 pub trait Executor: Send + Sync + fmt::Debug {
     /// Begins an attempt. It must end by itself at the grant's timeout, and when it is told to.
     fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt;
+
+    /// Whether it can have this attempt stand in line, and begin it when another is over sooner than it could be told to.
+    fn lines_up(&self, _grant: &Grant) -> bool {
+        false
+    }
+
+    /// Has an attempt stand in line. It is over without having begun, and released, when it is told to stop before its turn.
+    fn line_up(&self, grant: Grant, orders: watch::Receiver<Orders>, _turn: Turn) -> Attempt {
+        self.start(grant, orders)
+    }
 
     /// Waits until it can run nothing any more, and says why; for ever if it always can. Attempts that it had then are
     /// dead and have no outcome.

@@ -17,7 +17,7 @@ mod state;
 #[cfg(unix)]
 pub mod values;
 
-pub use executor::{Attempt, Executor, Orders, Over, Prepared};
+pub use executor::{Attempt, Executor, Orders, Over, Prepared, Turn};
 pub use life::{Ends, Worker, WorkerError};
 pub use state::{Membership, State, StateError};
 

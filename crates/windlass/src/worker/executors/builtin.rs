@@ -17,7 +17,7 @@ use super::works::Works;
 use crate::link::Will;
 use crate::link::output::StoredOutput;
 use crate::logs::LogStore;
-use crate::worker::executor::{self, Attempt, Executor, Orders, Over};
+use crate::worker::executor::{self, Attempt, Executor, Orders, Over, Turn};
 use crate::worker::guard::Guard;
 use crate::worker::masks::Masks;
 use crate::worker::values::{Depot, InMemory, Ungathered};
@@ -87,7 +87,12 @@ impl Builtin {
         Self { traces, ..self }
     }
 
-    async fn run(self, grant: Grant, orders: watch::Receiver<Orders>) -> Outcome {
+    async fn run(
+        self,
+        grant: Grant,
+        orders: watch::Receiver<Orders>,
+        turn: Option<Turn>,
+    ) -> Outcome {
         let work = match self.works.read(&grant.work) {
             Ok(work) => work,
             Err(why) => return self.refuse(&grant, &why).await,
@@ -105,7 +110,8 @@ impl Builtin {
             Ok(prepared) => {
                 let record =
                     Record::new(Arc::clone(&self.logs), log_id(&grant), prepared.masks.clone());
-                Process { guard: self.guard.clone(), prepared, grant, orders, record }.run().await
+                let guard = self.guard.clone();
+                Process { guard, prepared, grant, orders, turn, record }.run().await
             }
             Err(reason) => self.refuse(&grant, &reason).await,
         }
@@ -122,7 +128,17 @@ impl Builtin {
 
 impl Executor for Builtin {
     fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
-        Box::pin(self.clone().run(grant, orders))
+        Box::pin(self.clone().run(grant, orders, None))
+    }
+
+    fn lines_up(&self, grant: &Grant) -> bool {
+        let is_process =
+            |action: &Action| matches!(action, Action::Exec { .. } | Action::Script { .. });
+        self.works.read(&grant.work).is_ok_and(|work| is_process(&work.action))
+    }
+
+    fn line_up(&self, grant: Grant, orders: watch::Receiver<Orders>, turn: Turn) -> Attempt {
+        Box::pin(self.clone().run(grant, orders, Some(turn)))
     }
 
     fn over(&self) -> Over {

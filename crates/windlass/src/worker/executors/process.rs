@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::io;
 use std::mem::take;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,7 +14,8 @@ use windlass_core::session::{Deadline, Grant, Stop, StopHow};
 use super::output::Output;
 use super::prepare::Prepared;
 use super::record::Record;
-use crate::worker::executor::Orders;
+use crate::clock;
+use crate::worker::executor::{Orders, Turn};
 use crate::worker::guard::{Exit, Guard, GuardLost, Guarded, Spawn};
 use crate::worker::outputs;
 
@@ -33,6 +35,8 @@ pub(super) struct Process {
     pub(super) prepared: Prepared,
     pub(super) grant: Grant,
     pub(super) orders: watch::Receiver<Orders>,
+    /// Its place in line, if it does not start at once.
+    pub(super) turn: Option<Turn>,
     pub(super) record: Record,
 }
 
@@ -47,9 +51,9 @@ enum Told {
 impl Process {
     /// Runs it. When this returns nothing of it is left.
     pub(super) async fn run(mut self) -> Outcome {
-        let begins_with = Orders { stop: None, deadline: self.orders.borrow().deadline };
-        let started = self.start(begins_with.deadline).await;
-        let (guarded, mut output) = match started {
+        let mut passed_on = Orders { deadline: self.orders.borrow().deadline, ..Orders::default() };
+        let started = self.start(passed_on.deadline).await;
+        let (guarded, reader) = match started {
             Ok(started) => started,
             Err(error) => {
                 self.record.say(&format!("it could not be started: {error}")).await;
@@ -57,7 +61,11 @@ impl Process {
                 return Outcome::plain(OutcomeKind::Failed);
             }
         };
-        let (exit, told) = self.follow((&guarded, begins_with), &mut output).await;
+        if let Some(turn) = self.turn.take() {
+            self.stand_in_line(turn, &guarded, &mut passed_on).await;
+        }
+        let mut output = Output::new(reader);
+        let (exit, told) = self.follow((&guarded, passed_on), &mut output).await;
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, told).await;
         if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
@@ -67,7 +75,7 @@ impl Process {
         outcome
     }
 
-    async fn start(&mut self, deadline: Option<Deadline>) -> io::Result<(Guarded, Output)> {
+    async fn start(&mut self, deadline: Option<Deadline>) -> io::Result<(Guarded, OwnedFd)> {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         let Prepared { argv, env, removed, dir, .. } = &mut self.prepared;
@@ -80,13 +88,34 @@ impl Process {
             dir: Some(take(dir)),
             kill_grace: self.grant.kill_grace,
             deadline,
+            waits_below: self.turn.as_ref().map(Turn::slots),
             output: writer,
         };
         let guarded = match self.guard.spawn(spawn).await {
             Ok(guarded) => guarded,
             Err(GuardLost) => pending().await,
         };
-        Ok((guarded, Output::new(reader)))
+        Ok((guarded, reader))
+    }
+
+    /// Passes orders on until its turn has come, or it is over without.
+    async fn stand_in_line(&mut self, turn: Turn, guarded: &Guarded, passed_on: &mut Orders) {
+        let begun = guarded.begun();
+        tokio::pin!(begun);
+        let begun = loop {
+            tokio::select! {
+                biased;
+                begun = &mut begun => break begun,
+                order = next_order(&mut self.orders, passed_on) => match order {
+                    Order::Stop(stop) => guarded.stop(stop.how, self.grant.kill_grace).await,
+                    Order::Withdraw => guarded.withdraw().await,
+                    Order::Deadline(at) => guarded.set_deadline(at).await,
+                }
+            }
+        };
+        if let Some(at) = begun {
+            turn.came(clock::since_start().since(at)).await;
+        }
     }
 
     /// Reads its output and passes orders on until nothing of it is left.
@@ -95,7 +124,7 @@ impl Process {
         (guarded, mut passed_on): (&Guarded, Orders),
         output: &mut Output,
     ) -> (Exit, Told) {
-        let mut told = Told::Nothing;
+        let mut told = if passed_on.stop.is_some() { Told::Stop } else { Told::Nothing };
         let mut open = true;
         let grace = self.grant.kill_grace;
         let timeout = self.grant.timeout;
@@ -113,6 +142,8 @@ impl Process {
                         told = Told::Stop;
                         guarded.stop(stop.how, grace).await;
                     }
+                    // It runs.
+                    Order::Withdraw => {}
                     Order::Deadline(at) => guarded.set_deadline(at).await,
                 },
                 () = at(ends_at), if told == Told::Nothing => {
@@ -145,6 +176,7 @@ impl Process {
                 self.record.say(&why.text).await;
                 why.code()
             }
+            Exit::Withdrawn => return Outcome::plain(OutcomeKind::Released),
             // Contact was lost, and nobody else may have ended it: whoever leads decides who gets it next.
             Exit::Expired => return Outcome::plain(OutcomeKind::Lost),
             Exit::Lost => return self.lost().await,
@@ -187,6 +219,7 @@ impl Process {
 /// Something that a running step is told.
 enum Order {
     Stop(Stop),
+    Withdraw,
     Deadline(Option<Deadline>),
 }
 
@@ -197,6 +230,10 @@ async fn next_order(orders: &mut watch::Receiver<Orders>, passed_on: &mut Orders
         if let Some(stop) = wanted.stop.filter(|stop| passed_on.stop != Some(*stop)) {
             passed_on.stop = Some(stop);
             return Order::Stop(stop);
+        }
+        if wanted.withdrawn && !passed_on.withdrawn {
+            passed_on.withdrawn = true;
+            return Order::Withdraw;
         }
         if wanted.deadline != passed_on.deadline {
             passed_on.deadline = wanted.deadline;

@@ -10,7 +10,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
-use windlass_core::time::Span;
+use windlass_core::time::{Span, Time};
 
 use super::link::{Link, State};
 use super::message::{Exit, Order, Request};
@@ -37,6 +37,8 @@ pub struct Spawn {
     pub kill_grace: Span,
     /// When it is to end, see [`Guarded::set_deadline`].
     pub deadline: Option<Deadline>,
+    /// It stands in line until fewer than this many steps run; otherwise it starts at once.
+    pub waits_below: Option<u32>,
     /// The writing end of a pipe for both its outputs.
     pub output: OwnedFd,
 }
@@ -95,6 +97,7 @@ impl Guard {
             dir: spawn.dir.map(|dir| dir.into_os_string().into()),
             grace: spawn.kill_grace,
             deadline: spawn.deadline,
+            waits_below: spawn.waits_below,
         };
         let sent = self.orders.send(Command::Spawn(order, spawn.output, sender)).await;
         sent.map_err(|_| GuardLost)?;
@@ -193,6 +196,15 @@ impl Guarded {
         self.state.borrow().pid
     }
 
+    /// Waits until it has started, and says when, on the clock that counts since the start of the machine. Nothing if it has
+    /// ended without.
+    pub async fn begun(&self) -> Option<Time> {
+        let mut state = self.state.clone();
+        let begun = state.wait_for(|state| state.begun.is_some() || state.gone).await;
+        // An error means that nobody is left who could say.
+        begun.ok().and_then(|state| state.begun)
+    }
+
     /// Waits until its main process has ended. Others of it may be left, and may write to its output.
     pub async fn exited(&self) -> Exit {
         self.wait(|state| state.exit.is_some()).await
@@ -206,6 +218,11 @@ impl Guarded {
     /// Stops it: politely, and by force after the grace, or by force at once. A later order can only hasten the end.
     pub async fn stop(&self, how: StopHow, grace: Span) {
         self.tell(Request::Stop { fence: self.fence, how, grace }).await;
+    }
+
+    /// Keeps it from starting if it stands in line.
+    pub async fn withdraw(&self) {
+        self.tell(Request::Withdraw { fence: self.fence }).await;
     }
 
     /// Sets when it is told to end and when nothing of it may be alive any more, on the clock that counts since the start

@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use windlass_core::id::Fence;
+use windlass_core::time::Time;
 
 use super::frame::{Inbox, Outbox, Read};
 use super::handle::Command;
@@ -30,6 +31,7 @@ const UNWRITTEN_MAX: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) pid: Option<i32>,
+    pub(super) begun: Option<Time>,
     pub(super) exit: Option<Exit>,
     pub(super) gone: bool,
 }
@@ -175,7 +177,7 @@ impl Link {
                     Err(error) => {
                         let cause = NotSpawnedCause::NotExecutable;
                         let text = format!("cannot start a step: {error}");
-                        not_spawned(&step, NotSpawned { cause, text });
+                        never_ran(&step, Exit::NotSpawned(NotSpawned { cause, text }));
                     }
                 }
             }
@@ -217,8 +219,8 @@ impl Link {
     fn pass_on(&mut self, event: Event) {
         match event {
             Event::Ready { .. } => {}
-            Event::Spawned { fence, pid } => {
-                self.modify(fence, |state| state.pid = Some(pid));
+            Event::Spawned { fence, pid, at } => {
+                self.modify(fence, |state| (state.pid, state.begun) = (Some(pid), Some(at)));
             }
             Event::Exited { fence, exit } => {
                 self.modify(fence, |state| state.exit = Some(exit));
@@ -226,7 +228,13 @@ impl Link {
             Event::NotSpawned { fence, why } => {
                 let step = self.steps.remove(&fence);
                 if let Some(step) = step {
-                    not_spawned(&step, why);
+                    never_ran(&step, Exit::NotSpawned(why));
+                }
+            }
+            Event::Withdrawn { fence } => {
+                let step = self.steps.remove(&fence);
+                if let Some(step) = step {
+                    never_ran(&step, Exit::Withdrawn);
                 }
             }
             Event::Gone { fence } => {
@@ -245,9 +253,9 @@ impl Link {
     }
 }
 
-fn not_spawned(step: &watch::Sender<State>, why: NotSpawned) {
+fn never_ran(step: &watch::Sender<State>, exit: Exit) {
     step.send_modify(|state| {
-        state.exit = Some(Exit::NotSpawned(why));
+        state.exit = Some(exit);
         state.gone = true;
     });
 }

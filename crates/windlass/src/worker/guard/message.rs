@@ -8,7 +8,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
-use windlass_core::time::Span;
+use windlass_core::time::{Span, Time};
 
 use crate::link::Will;
 
@@ -21,6 +21,8 @@ pub(super) enum Request {
     Hold { fence: Fence, at: Option<Deadline> },
     /// A step inside the worker is over.
     Release { fence: Fence },
+    /// Do not start it, if it stands in line.
+    Withdraw { fence: Fence },
     /// Stop it, politely and then by force after the grace, or by force at once.
     Stop { fence: Fence, how: StopHow, grace: Span },
     /// When it is to end if nothing else is said.
@@ -43,6 +45,8 @@ pub(super) struct Order {
     pub(super) dir: Option<Text>,
     pub(super) grace: Span,
     pub(super) deadline: Option<Deadline>,
+    /// It stands in line until fewer than this many run.
+    pub(super) waits_below: Option<u32>,
 }
 
 /// What a guard tells its worker.
@@ -51,9 +55,11 @@ pub(super) enum Event {
     /// It is up. The mark begins every value of the variable by which its steps are known.
     Ready { mark: String },
     /// A step has started.
-    Spawned { fence: Fence, pid: i32 },
+    Spawned { fence: Fence, pid: i32, at: Time },
     /// A step could not be started; there is nothing of it.
     NotSpawned { fence: Fence, why: NotSpawned },
+    /// A step was taken out of the line; there is nothing of it, and there will not be.
+    Withdrawn { fence: Fence },
     /// A step's main process has ended; others of it may be left.
     Exited { fence: Fence, exit: Exit },
     /// Nothing of the step is left.
@@ -69,8 +75,10 @@ pub enum Exit {
     Signal(i32),
     /// The guard ended it at its deadline.
     Expired,
-    /// It never started.
+    /// It could not be started.
     NotSpawned(NotSpawned),
+    /// It stood in line and was told to stop before its turn.
+    Withdrawn,
     /// Nobody knows: the guard died, and the step was killed.
     Lost,
 }

@@ -3,7 +3,7 @@
 //! Woken by its socket, by the end of a step's main process, by the timer of deadlines and graces. Idle, it sleeps.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,7 +16,8 @@ use super::adopted::Adopted;
 use super::charge::{Charge, Told};
 use super::frame::{Inbox, Outbox, Read};
 use super::held::Held;
-use super::message::{Event, Order, Request};
+use super::line::Line;
+use super::message::{Event, Exit, Order, Request};
 use super::own_key::is_own;
 use super::program::{self, Common, Mark};
 use super::testament::Testament;
@@ -25,8 +26,9 @@ use crate::link::post::Links;
 use crate::worker::platform::{self, Alarm, Children, TICK};
 
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
-/// it, and the worker is woken once.
-const SPAWNED_WAITS: Span = Span::millis(5);
+/// it, and the worker is woken once. So does the news that one has ended, while the line is long enough for the guard to go
+/// on without the worker.
+const NEWS_WAITS: Span = Span::millis(5);
 
 /// Unread news beyond which no more orders are read: the worker is stopped, or far behind.
 const NEWS_MAX: usize = 1 << 20;
@@ -57,6 +59,9 @@ pub(super) struct Process {
     /// When the outbox has to be written.
     write_at: Option<Time>,
     charges: Vec<Charge>,
+    line: Line,
+    /// How often in a row other things had to wait for those in line.
+    put_off: usize,
     /// What runs in the worker itself.
     held: Held,
     /// Those that are gone and not reaped.
@@ -87,6 +92,8 @@ impl Process {
             outbox: Outbox::default(),
             write_at: None,
             charges: Vec::new(),
+            line: Line::default(),
+            put_off: 0,
             held: Held::of_parent(),
             gone: Vec::new(),
             adopted: Adopted::default(),
@@ -121,6 +128,7 @@ impl Process {
                 Request::Settled(fences) => self.testament.settled(&fences),
                 Request::Spawn(_)
                 | Request::Release { .. }
+                | Request::Withdraw { .. }
                 | Request::Stop { .. }
                 | Request::Deadline { .. }
                 | Request::Will(_)
@@ -136,8 +144,16 @@ impl Process {
             if ended || now.since(self.looked_at) >= TICK {
                 self.look(now)?;
             }
-            // Before orders are obeyed: a spawn takes its time, and the worker can use it.
+            // Before others start: a spawn takes its time, and the worker can use it.
             self.write(now);
+            self.start_next(now)?;
+            // Short steps that started together end together, and while the guard is busy the place of the second is empty:
+            // what nobody waits for is put off.
+            if ended && self.line.is_long() && self.put_off < self.charges.len() {
+                self.put_off += 1;
+                continue;
+            }
+            self.put_off = 0;
             self.bury();
             let life = if told { self.read()? } else { Life::GoesOn };
             let life = if life == Life::GoesOn { self.obey(now)? } else { life };
@@ -150,7 +166,17 @@ impl Process {
                 self.look(now)?;
             }
             self.write(now);
+            self.start_next(now)?;
             self.bury();
+        }
+    }
+
+    /// Starts who is first in line, while there is room.
+    fn start_next(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            let running = self.charges.iter().filter(|charge| !is_own(charge.fence)).count();
+            let Some((order, output)) = self.line.next(running, now) else { return Ok(()) };
+            self.spawn(order, Some(output), now)?;
         }
     }
 
@@ -177,17 +203,15 @@ impl Process {
         of_charges.zip(&self.fired).for_each(|(charge, fired)| charge.notice(*fired));
         let unwatched = self.charges.iter().any(Charge::is_unwatched);
         // Nothing came: the time to look without being told.
-        Ok((
-            told,
-            (count == 0 && !self.inbox.has_message()) || unwatched || self.fired.contains(&true),
-        ))
+        let waited = count == 0 && !self.inbox.has_message() && self.put_off == 0;
+        Ok((told, waited || unwatched || self.fired.contains(&true)))
     }
 
     /// Nothing runs: without end. Otherwise until something has to be looked at that tells nothing by itself.
     fn longest_wait(&self) -> Option<Timespec> {
         let now = clock::since_start();
         let write = self.write_at.map(|at| at.since(now));
-        let order = self.inbox.has_message().then_some(Span::ZERO);
+        let order = (self.inbox.has_message() || self.put_off > 0).then_some(Span::ZERO);
         let busy = !self.charges.is_empty() || !self.adopted.is_empty();
         let limit = self
             .alarm
@@ -195,6 +219,7 @@ impl Process {
             .into_iter()
             .chain(write)
             .chain(order)
+            .chain(self.line.rests_for(now))
             .chain(busy.then_some(TICK))
             .min();
         limit.map(|limit| {
@@ -206,11 +231,14 @@ impl Process {
     /// Sees who has ended, and what that leaves behind.
     fn look(&mut self, now: Time) -> io::Result<()> {
         self.looked_at = now;
+        let told_at = if self.line.is_long() { now + NEWS_WAITS } else { now };
         for index in 0..self.charges.len() {
             let charge = &mut self.charges[index];
             if let Some(exit) = charge.look() {
                 let fence = charge.fence;
-                self.tell(&Event::Exited { fence, exit }, now)?;
+                // What failed may keep those in line from starting.
+                let told_at = if exit == Exit::Code(0) { told_at } else { now };
+                self.tell(&Event::Exited { fence, exit }, told_at)?;
             }
         }
         // After the main processes: their orphans are there by the time that their end is seen.
@@ -224,8 +252,11 @@ impl Process {
                 self.adopted.follow(charge);
                 continue;
             }
+            if charge.told > Told::Nothing {
+                self.line.rest(now);
+            }
             self.gone.push(self.charges.swap_remove(index));
-            self.tell(&Event::Gone { fence }, now)?;
+            self.tell(&Event::Gone { fence }, told_at)?;
         }
         Ok(())
     }
@@ -266,15 +297,23 @@ impl Process {
         while let Some(request) = self.inbox.next()? {
             match request {
                 Request::Spawn(order) => {
-                    self.spawn(order, now)?;
-                    break;
+                    let output = self.inbox.descriptor();
+                    match (order.waits_below, output) {
+                        (Some(below), Some(output)) => self.line.push(below, order, output),
+                        (_, output) => {
+                            self.spawn(order, output, now)?;
+                            break;
+                        }
+                    }
                 }
+                Request::Withdraw { fence } => self.withdraw(fence, now)?,
                 Request::Hold { fence, at } => {
                     self.testament.started(fence);
                     self.held.hold(fence, at);
                 }
                 Request::Release { fence } => self.held.release(fence),
                 Request::Stop { fence, how, grace } => {
+                    self.withdraw(fence, now)?;
                     self.with(fence, |charge| charge.stop(how, grace, now));
                 }
                 Request::Deadline { fence, at } => {
@@ -294,9 +333,17 @@ impl Process {
         self.gone.drain(..).for_each(|charge| charge.bury());
     }
 
-    fn spawn(&mut self, order: Order, now: Time) -> io::Result<()> {
+    /// Who has left the line, or never stood there, is not held up by it.
+    fn withdraw(&mut self, fence: Fence, now: Time) -> io::Result<()> {
+        if !self.line.withdraw(fence) {
+            return Ok(());
+        }
+        self.tell(&Event::Withdrawn { fence }, now)
+    }
+
+    fn spawn(&mut self, order: Order, output: Option<OwnedFd>, now: Time) -> io::Result<()> {
         let (fence, grace, deadline) = (order.fence, order.grace, order.deadline);
-        match program::spawn(order, self.inbox.descriptor(), &self.common) {
+        match program::spawn(order, output, &self.common) {
             Err(why) => self.tell(&Event::NotSpawned { fence, why }, now),
             Ok(pid) => {
                 self.serial += 1;
@@ -306,8 +353,8 @@ impl Process {
                 let mut charge = Charge::new(fence, self.serial, pid, grace);
                 charge.set_deadline(deadline);
                 self.charges.push(charge);
-                let spawned = Event::Spawned { fence, pid: pid.as_raw_nonzero().get() };
-                self.tell(&spawned, now + SPAWNED_WAITS)
+                let pid = pid.as_raw_nonzero().get();
+                self.tell(&Event::Spawned { fence, pid, at: now }, now + NEWS_WAITS)
             }
         }
     }

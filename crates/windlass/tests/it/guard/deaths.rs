@@ -224,6 +224,7 @@ fn what_worker_and_guard_left_when_both_died_is_found_by_the_guards_mark() {
         let (guard, steps) = pids.split_first().unwrap();
         let mark = mark_of(&steps[0]);
         kill_process(Pid::from_child(&worker), Signal::STOP).unwrap();
+        until(|| is_stopped(worker.id())).await;
         kill_process(Pid::from_raw(guard.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
         worker.kill().unwrap();
         worker.wait().unwrap();

@@ -6,4 +6,5 @@ mod basics;
 mod deaths;
 mod frozen;
 mod life;
+mod lines;
 mod rate;

@@ -78,6 +78,24 @@ fn is_guard(pid: &str) -> bool {
 }
 
 #[test]
+fn what_waits_behind_a_step_that_is_told_to_end_never_starts() {
+    let numbers: Vec<String> = (1..=60).map(|n| n.to_string()).collect();
+    let place = Place::with(&format!(
+        "name: busy\nsteps:\n  first: {{ run: 'echo ready >> trace; exec sleep 1000' }}\n  \
+         next: {{ matrix: {{ n: [{}] }}, run: 'echo >> started' }}\n",
+        numbers.join(", ")
+    ));
+    let running = place.start("run --jobs 1");
+    place.until_lines("trace", 1);
+    running.signal(Signal::INT);
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(place.lines("started"), [""; 0]);
+    assert_eq!(place.show()["counts"], serde_json::json!({ "cancelled": 61 }));
+    place.until_nothing_is_left(&[]);
+}
+
+#[test]
 fn the_second_ctrl_c_kills() {
     let place = Place::with(STUBBORN);
     let running = place.start("run");

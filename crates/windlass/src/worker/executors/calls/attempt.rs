@@ -88,7 +88,7 @@ impl CallAttempt {
         let limit = call.grant.timeout.map(|limit| Duration::from_millis(limit.as_millis()));
         let ends_at = limit.map(|limit| Instant::now() + limit);
         let (mut told, mut dropped_at) = (Told::Nothing, None);
-        let mut passed_on = Orders { stop: None, deadline: self.orders.borrow().deadline };
+        let mut passed_on = Orders { deadline: self.orders.borrow().deadline, ..Orders::default() };
         loop {
             tokio::select! {
                 biased;

@@ -113,7 +113,7 @@ impl GuardedCommand {
             Exit::Expired => {
                 Err(io::Error::other("it was ended: contact with the leader was lost for too long"))
             }
-            Exit::Lost => Err(lost()),
+            Exit::Withdrawn | Exit::Lost => Err(lost()),
         }
     }
 
@@ -144,6 +144,7 @@ impl GuardedCommand {
             dir: Some(dir),
             kill_grace: call.grant.kill_grace,
             deadline: call.running.deadline(),
+            waits_below: None,
             output,
         })
     }

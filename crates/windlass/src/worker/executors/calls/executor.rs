@@ -20,7 +20,7 @@ use super::panics;
 use crate::link::Link;
 use crate::link::output::StoredOutput;
 use crate::logs::LogStore;
-use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared};
+use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared, Turn};
 use crate::worker::executors::prepare::secrets;
 use crate::worker::executors::record::{Record, log_id};
 use crate::worker::executors::works::Works;
@@ -181,6 +181,19 @@ impl Executor for CallExecutor {
                 let logs = Arc::clone(&self.around.logs);
                 Box::pin(async move { refused(&logs, &grant, why).await })
             }
+        }
+    }
+
+    fn lines_up(&self, grant: &Grant) -> bool {
+        let Some(behind) = &self.behind else { return false };
+        let called = self.works.read(&grant.work).is_ok_and(|work| self.is_called(&work.action));
+        !called && behind.lines_up(grant)
+    }
+
+    fn line_up(&self, grant: Grant, orders: watch::Receiver<Orders>, turn: Turn) -> Attempt {
+        match &self.behind {
+            Some(behind) if self.lines_up(&grant) => behind.line_up(grant, orders, turn),
+            _ => self.start(grant, orders),
         }
     }
 

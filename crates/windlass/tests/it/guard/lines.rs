@@ -1,0 +1,92 @@
+//! Steps that stand in line: they start by themselves, in their order, and only in their turn.
+
+use std::io::PipeReader;
+
+use windlass::core::session::StopHow;
+use windlass::core::time::Span;
+use windlass::worker::guard::{Exit, Guard, Guarded};
+
+use super::arrange::{guard, run, shell, started, step, story};
+
+/// Has a step wait until nothing else runs.
+async fn line_up(guard: &Guard, fence: u64, argv: &[&str]) -> (Guarded, PipeReader) {
+    let (mut spawn, output) = step(fence, argv);
+    spawn.waits_below = Some(1);
+    (guard.spawn(spawn).await.unwrap(), output)
+}
+
+#[test]
+fn who_stands_in_line_starts_when_another_is_gone() {
+    story(async {
+        let guard = guard().await;
+        let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, _of_second) = line_up(&guard, 2, &["sleep", "1000"]).await;
+        let (third, _of_third) = line_up(&guard, 3, &["true"]).await;
+        // Told later, and done: those in line were heard of.
+        run(&guard, shell(4, "true")).await;
+        assert_eq!((second.pid(), third.pid()), (None, None));
+        first.stop(StopHow::Kill, Span::ZERO).await;
+        let begun = second.begun().await.expect("its turn came");
+        run(&guard, shell(5, "true")).await;
+        assert_eq!(third.pid(), None, "one at a time");
+        second.stop(StopHow::Kill, Span::ZERO).await;
+        assert_eq!(second.gone().await, Exit::Signal(9));
+        assert_eq!(third.gone().await, Exit::Code(0));
+        assert!(third.begun().await.expect("its turn came") >= begun);
+        guard.end().await;
+    });
+}
+
+#[test]
+fn who_is_withdrawn_or_stopped_in_line_never_starts() {
+    story(async {
+        let guard = guard().await;
+        let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, of_second) = line_up(&guard, 2, &["echo", "two"]).await;
+        let (third, of_third) = line_up(&guard, 3, &["echo", "three"]).await;
+        let (fourth, of_fourth) = line_up(&guard, 4, &["echo", "four"]).await;
+        second.withdraw().await;
+        assert_eq!(second.gone().await, Exit::Withdrawn);
+        third.stop(StopHow::Term, Span::secs(1)).await;
+        assert_eq!(third.gone().await, Exit::Withdrawn);
+        // It is no way to end what runs.
+        first.withdraw().await;
+        run(&guard, shell(5, "true")).await;
+        assert_eq!(first.pid().map(|_| fourth.pid()), Some(None));
+        first.stop(StopHow::Kill, Span::ZERO).await;
+        assert_eq!(fourth.gone().await, Exit::Code(0));
+        let [second, third, fourth] = [of_second, of_third, of_fourth].map(super::arrange::rest);
+        assert_eq!(
+            (second.await, third.await, fourth.await),
+            (String::new(), String::new(), "four\n".to_owned())
+        );
+        guard.end().await;
+    });
+}
+
+#[test]
+fn who_cannot_start_leaves_the_turn_to_the_next() {
+    story(async {
+        let guard = guard().await;
+        let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, _of_second) = line_up(&guard, 2, &["/nowhere/at/all"]).await;
+        let (third, _of_third) = line_up(&guard, 3, &["true"]).await;
+        first.stop(StopHow::Kill, Span::ZERO).await;
+        assert_eq!(third.gone().await, Exit::Code(0));
+        assert!(matches!(second.gone().await, Exit::NotSpawned(_)));
+        assert_eq!(second.begun().await, None);
+        guard.end().await;
+    });
+}
+
+#[test]
+fn what_stands_in_line_when_its_guard_ends_never_starts() {
+    story(async {
+        let guard = guard().await;
+        let (_first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, of_second) = line_up(&guard, 2, &["echo", "two"]).await;
+        guard.end().await;
+        assert_eq!(second.gone().await, Exit::Lost);
+        assert_eq!(super::arrange::rest(of_second).await, "");
+    });
+}
