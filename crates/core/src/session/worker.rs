@@ -367,6 +367,17 @@ impl WorkerSession {
         actions
     }
 
+    /// Learns that a step that was told to start stands in line all the same: it has not started before that is said.
+    pub fn on_lined_up(&mut self, fence: Fence) {
+        if let Some(held) = self.held.get_mut(&fence)
+            && matches!(held.state, HeldState::Started { .. })
+        {
+            held.state = HeldState::InLine { stop: None };
+            self.in_line += 1;
+            self.occupied -= 1;
+        }
+    }
+
     /// Learns that steps in line were started, and when.
     pub fn on_begun(&mut self, begun: impl IntoIterator<Item = (Fence, Time)>) {
         for (fence, at) in begun {
@@ -375,6 +386,8 @@ impl WorkerSession {
             {
                 self.in_line -= 1;
                 self.occupied += 1;
+                // The newest exchange told it as queued.
+                self.news = true;
             }
         }
     }

@@ -390,8 +390,13 @@ impl<'a> Shift<'a> {
             }
             next = self.news.try_recv().ok();
         }
+        let had_news = self.session.has_news();
         // What has ended in this moment began before.
         self.session.on_begun(begun);
+        if !had_news && self.session.has_news() {
+            // Most of what is short ends in the next moment.
+            self.lingers_since = Some(Instant::now());
+        }
         for (fence, _) in &ended {
             let gone = self.attempts.remove(fence);
             self.apart -= usize::from(gone.is_some_and(|it| !it.lines_up));
@@ -434,6 +439,7 @@ impl<'a> Shift<'a> {
             Action::Start(grant) => {
                 // Where leases expire nobody lines up.
                 if !self.worker.leases_expire && self.worker.executor.lines_up(&grant) {
+                    self.session.on_lined_up(grant.lease.fence);
                     return self.line_up(grant);
                 }
                 self.apart += 1;

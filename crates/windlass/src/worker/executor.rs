@@ -31,6 +31,13 @@ pub struct Orders {
     pub deadline: Option<Deadline>,
 }
 
+impl Orders {
+    /// Whether an attempt that has not begun is not to.
+    pub const fn is_not_to_begin(&self) -> bool {
+        self.withdrawn || self.stop.is_some()
+    }
+}
+
 /// What an attempt has come to.
 #[derive(Debug)]
 pub(super) enum News {
@@ -66,7 +73,8 @@ pub trait Executor: Send + Sync + fmt::Debug {
     /// Begins an attempt. It must end by itself at the grant's timeout, and when it is told to.
     fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt;
 
-    /// Whether it can have this attempt stand in line, and begin it when another is over sooner than it could be told to.
+    /// Whether it can have this attempt stand in line, and begin it when another is over sooner than it could be told to. Who
+    /// says so has a [`line_up`](Self::line_up) of its own.
     fn lines_up(&self, _grant: &Grant) -> bool {
         false
     }

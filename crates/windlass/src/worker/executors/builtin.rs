@@ -102,6 +102,9 @@ impl Builtin {
         }
         let grant = match self.depot.gather(grant, orders.clone(), InMemory::Refused).await {
             Ok(grant) => grant,
+            Err((_, Ungathered::Stopped)) if turn.is_some() => {
+                return Outcome::plain(OutcomeKind::Released);
+            }
             Err((_, Ungathered::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
             Err((grant, Ungathered::Missing(why))) => return self.refuse(&grant, &why).await,
         };

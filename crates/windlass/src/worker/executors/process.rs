@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use windlass_core::outcome::{self, Outcome, OutcomeKind};
 use windlass_core::session::{Deadline, Grant, Stop, StopHow};
+use windlass_core::time::Span;
 
 use super::output::Output;
 use super::prepare::Prepared;
@@ -51,6 +52,9 @@ enum Told {
 impl Process {
     /// Runs it. When this returns nothing of it is left.
     pub(super) async fn run(mut self) -> Outcome {
+        if self.turn.is_some() && self.orders.borrow().is_not_to_begin() {
+            return Outcome::plain(OutcomeKind::Released);
+        }
         let mut passed_on = Orders { deadline: self.orders.borrow().deadline, ..Orders::default() };
         let started = self.start(passed_on.deadline).await;
         let (guarded, reader) = match started {
@@ -61,11 +65,14 @@ impl Process {
                 return Outcome::plain(OutcomeKind::Failed);
             }
         };
-        if let Some(turn) = self.turn.take() {
-            self.stand_in_line(turn, &guarded, &mut passed_on).await;
-        }
+        let ran = match self.turn.take() {
+            Some(turn) => self.stand_in_line(turn, &guarded, &mut passed_on).await,
+            None => Span::ZERO,
+        };
+        let ends_at =
+            self.grant.timeout.map(|timeout| Instant::now() + duration(timeout.less(ran)));
         let mut output = Output::new(reader);
-        let (exit, told) = self.follow((&guarded, passed_on), &mut output).await;
+        let (exit, told) = self.follow(&guarded, (passed_on, ends_at), &mut output).await;
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, told).await;
         if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
@@ -98,8 +105,13 @@ impl Process {
         Ok((guarded, reader))
     }
 
-    /// Passes orders on until its turn has come, or it is over without.
-    async fn stand_in_line(&mut self, turn: Turn, guarded: &Guarded, passed_on: &mut Orders) {
+    /// Passes orders on until its turn has come, or it is over without. Returns how long ago it came.
+    async fn stand_in_line(
+        &mut self,
+        turn: Turn,
+        guarded: &Guarded,
+        passed_on: &mut Orders,
+    ) -> Span {
         let begun = guarded.begun();
         tokio::pin!(begun);
         let begun = loop {
@@ -113,23 +125,22 @@ impl Process {
                 }
             }
         };
-        if let Some(at) = begun {
-            turn.came(clock::since_start().since(at)).await;
-        }
+        let Some(at) = begun else { return Span::ZERO };
+        let ago = clock::since_start().since(at);
+        turn.came(ago).await;
+        ago
     }
 
     /// Reads its output and passes orders on until nothing of it is left.
     async fn follow(
         &mut self,
-        (guarded, mut passed_on): (&Guarded, Orders),
+        guarded: &Guarded,
+        (mut passed_on, ends_at): (Orders, Option<Instant>),
         output: &mut Output,
     ) -> (Exit, Told) {
         let mut told = if passed_on.stop.is_some() { Told::Stop } else { Told::Nothing };
         let mut open = true;
         let grace = self.grant.kill_grace;
-        let timeout = self.grant.timeout;
-        let ends_at =
-            timeout.map(|timeout| Instant::now() + Duration::from_millis(timeout.as_millis()));
         let gone = guarded.gone();
         tokio::pin!(gone);
         loop {
@@ -243,6 +254,10 @@ async fn next_order(orders: &mut watch::Receiver<Orders>, passed_on: &mut Orders
             pending::<()>().await;
         }
     }
+}
+
+const fn duration(span: Span) -> Duration {
+    Duration::from_millis(span.as_millis())
 }
 
 async fn at(instant: Option<Instant>) {

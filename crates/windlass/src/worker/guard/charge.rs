@@ -22,6 +22,13 @@ pub(super) enum Told {
     Killed,
 }
 
+/// Who wanted a step to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EndedBy {
+    Worker,
+    Deadline,
+}
+
 /// What is known of a main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
@@ -45,8 +52,8 @@ pub(super) struct Charge {
     life: Life,
     grace: Span,
     deadline: Option<Deadline>,
-    /// It was told to end because of its deadline, and of nothing else.
-    expired: bool,
+    /// Who had it told to end first.
+    ended_by: Option<EndedBy>,
     /// When those that were told to end are killed.
     kill_at: Option<Time>,
 }
@@ -63,7 +70,7 @@ impl Charge {
             life: Life::Runs,
             grace,
             deadline: None,
-            expired: false,
+            ended_by: None,
             kill_at: None,
         }
     }
@@ -97,10 +104,16 @@ impl Charge {
 
     /// Stops it; what was ordered earlier is hastened, never postponed.
     pub(super) fn stop(&mut self, how: StopHow, grace: Span, now: Time) {
+        self.ended_by.get_or_insert(EndedBy::Worker);
         match how {
             StopHow::Kill => self.tell(Told::Killed),
             StopHow::Term => self.ask_to_end(now + grace),
         }
+    }
+
+    /// Whether the worker wanted it to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.ended_by == Some(EndedBy::Worker)
     }
 
     /// When it has to be looked at next.
@@ -120,7 +133,7 @@ impl Charge {
         let is_due = |charge: &Self| charge.due().is_some_and(|at| at <= now);
         if self.told == Told::Nothing && is_due(self) {
             let deadline = self.deadline.expect("only a deadline is due before any order");
-            self.expired = true;
+            self.ended_by.get_or_insert(EndedBy::Deadline);
             self.ask_to_end(deadline.kills_at);
         }
         if self.told == Told::ToEnd && is_due(self) {
@@ -137,7 +150,7 @@ impl Charge {
         self.life = Life::Exited;
         self.watch = None;
         // What finished in spite of the order has finished.
-        let ended_by_it = self.expired && exit != Exit::Code(0);
+        let ended_by_it = self.ended_by == Some(EndedBy::Deadline) && exit != Exit::Code(0);
         Some(if ended_by_it { Exit::Expired } else { exit })
     }
 

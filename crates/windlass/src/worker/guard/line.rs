@@ -15,9 +15,9 @@ use super::message::Order;
 /// of them starts.
 const LONG: usize = 2;
 
-/// How long the line stands still when a step has ended because it was told to: whoever ended it may be about to take others
-/// out of the line, and none of those is to start in its place.
-const RESTS: Span = Span::millis(20);
+/// How long the line stands still when a step has ended that the worker wanted to end: it may be about to take others out of
+/// the line, and none of those is to start in its place. The words of one decision arrive within a few milliseconds.
+const RESTS: Span = Span::millis(50);
 
 /// The line. First come, first started.
 #[derive(Debug, Default)]

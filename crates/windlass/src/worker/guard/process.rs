@@ -60,8 +60,6 @@ pub(super) struct Process {
     write_at: Option<Time>,
     charges: Vec<Charge>,
     line: Line,
-    /// How often in a row other things had to wait for those in line.
-    put_off: usize,
     /// What runs in the worker itself.
     held: Held,
     /// Those that are gone and not reaped.
@@ -93,7 +91,6 @@ impl Process {
             write_at: None,
             charges: Vec::new(),
             line: Line::default(),
-            put_off: 0,
             held: Held::of_parent(),
             gone: Vec::new(),
             adopted: Adopted::default(),
@@ -146,14 +143,10 @@ impl Process {
             }
             // Before others start: a spawn takes its time, and the worker can use it.
             self.write(now);
-            self.start_next(now)?;
-            // Short steps that started together end together, and while the guard is busy the place of the second is empty:
-            // what nobody waits for is put off.
-            if ended && self.line.is_long() && self.put_off < self.charges.len() {
-                self.put_off += 1;
-                continue;
+            // What was said first may keep those in line from starting.
+            if !told {
+                self.start_next(now)?;
             }
-            self.put_off = 0;
             self.bury();
             let life = if told { self.read()? } else { Life::GoesOn };
             let life = if life == Life::GoesOn { self.obey(now)? } else { life };
@@ -203,7 +196,7 @@ impl Process {
         of_charges.zip(&self.fired).for_each(|(charge, fired)| charge.notice(*fired));
         let unwatched = self.charges.iter().any(Charge::is_unwatched);
         // Nothing came: the time to look without being told.
-        let waited = count == 0 && !self.inbox.has_message() && self.put_off == 0;
+        let waited = count == 0 && !self.inbox.has_message();
         Ok((told, waited || unwatched || self.fired.contains(&true)))
     }
 
@@ -211,7 +204,7 @@ impl Process {
     fn longest_wait(&self) -> Option<Timespec> {
         let now = clock::since_start();
         let write = self.write_at.map(|at| at.since(now));
-        let order = (self.inbox.has_message() || self.put_off > 0).then_some(Span::ZERO);
+        let order = self.inbox.has_message().then_some(Span::ZERO);
         let busy = !self.charges.is_empty() || !self.adopted.is_empty();
         let limit = self
             .alarm
@@ -252,7 +245,7 @@ impl Process {
                 self.adopted.follow(charge);
                 continue;
             }
-            if charge.told > Told::Nothing {
+            if charge.is_stopped() && !is_own(fence) {
                 self.line.rest(now);
             }
             self.gone.push(self.charges.swap_remove(index));

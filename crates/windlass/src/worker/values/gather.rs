@@ -44,7 +44,9 @@ impl Depot {
         let Some(values) = grant.values.as_deref().filter(named) else { return Ok(grant) };
         let gathered = tokio::select! {
             gathered = self.values(values, in_memory) => gathered.map_err(Ungathered::Missing),
-            _ = orders.wait_for(|orders| orders.stop.is_some()) => Err(Ungathered::Stopped),
+            _ = orders.wait_for(Orders::is_not_to_begin) => {
+                Err(Ungathered::Stopped)
+            }
         };
         match gathered {
             Ok(values) => Ok(Grant { values: Some(values), ..grant }),

@@ -26,13 +26,12 @@ fn who_stands_in_line_starts_when_another_is_gone() {
         run(&guard, shell(4, "true")).await;
         assert_eq!((second.pid(), third.pid()), (None, None));
         first.stop(StopHow::Kill, Span::ZERO).await;
-        let begun = second.begun().await.expect("its turn came");
+        assert!(second.begun().await.is_some(), "its turn came");
         run(&guard, shell(5, "true")).await;
         assert_eq!(third.pid(), None, "one at a time");
         second.stop(StopHow::Kill, Span::ZERO).await;
         assert_eq!(second.gone().await, Exit::Signal(9));
         assert_eq!(third.gone().await, Exit::Code(0));
-        assert!(third.begun().await.expect("its turn came") >= begun);
         guard.end().await;
     });
 }
