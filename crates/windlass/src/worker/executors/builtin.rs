@@ -1,10 +1,11 @@
 //! The executor of shell scripts, programs and `noop`.
 
+use std::future::ready;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use windlass_core::expand::Action;
+use windlass_core::expand::{Action, Work};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
 use windlass_core::session::{Grant, Verdict};
@@ -87,19 +88,22 @@ impl Builtin {
         Self { traces, ..self }
     }
 
+    fn begin(&self, grant: Grant, orders: watch::Receiver<Orders>, turn: Option<Turn>) -> Attempt {
+        let it = self.clone();
+        match self.works.read(&grant.work) {
+            // Apart, for what a process needs takes kilobytes.
+            Ok(work) if work.action == Action::Noop => Box::pin(ready(noop())),
+            Ok(work) => Box::pin(it.run((grant, work), orders, turn)),
+            Err(why) => Box::pin(async move { it.refuse(&grant, &why).await }),
+        }
+    }
+
     async fn run(
         self,
-        grant: Grant,
+        (grant, work): (Grant, Arc<Work>),
         orders: watch::Receiver<Orders>,
         turn: Option<Turn>,
     ) -> Outcome {
-        let work = match self.works.read(&grant.work) {
-            Ok(work) => work,
-            Err(why) => return self.refuse(&grant, &why).await,
-        };
-        if work.action == Action::Noop {
-            return Outcome { output: Output::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) };
-        }
         let grant = match self.depot.gather(grant, orders.clone(), InMemory::Refused).await {
             Ok(grant) => grant,
             Err((_, Ungathered::Stopped)) if turn.is_some() => {
@@ -129,9 +133,13 @@ impl Builtin {
     }
 }
 
+fn noop() -> Outcome {
+    Outcome { output: Output::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) }
+}
+
 impl Executor for Builtin {
     fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt {
-        Box::pin(self.clone().run(grant, orders, None))
+        self.begin(grant, orders, None)
     }
 
     fn lines_up(&self, grant: &Grant) -> bool {
@@ -141,7 +149,7 @@ impl Executor for Builtin {
     }
 
     fn line_up(&self, grant: Grant, orders: watch::Receiver<Orders>, turn: Turn) -> Attempt {
-        Box::pin(self.clone().run(grant, orders, Some(turn)))
+        self.begin(grant, orders, Some(turn))
     }
 
     fn over(&self) -> Over {
