@@ -48,6 +48,16 @@ enum Life {
     Over(Refusal),
 }
 
+/// What a session has to tell, by how soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Untold {
+    Nothing,
+    /// Something has started that the newest exchange told as queued.
+    Begun,
+    /// Something that the leader waits for.
+    News,
+}
+
 /// When the process of a lease that must not outlive contact is to end if contact stays lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadline {
@@ -93,8 +103,8 @@ pub struct WorkerSession {
     /// None below it waits to be started: they start in their order.
     unstarted: Fence,
     sent: BTreeMap<Seq, Time>,
-    /// Whether there is something to tell that no exchange has told.
-    news: bool,
+    /// What no exchange has told.
+    untold: Untold,
     phase: Life,
 }
 
@@ -114,7 +124,7 @@ impl WorkerSession {
             in_line: 0,
             unstarted: Fence(0),
             sent: BTreeMap::new(),
-            news: true,
+            untold: Untold::News,
             phase: Life::Working,
         }
     }
@@ -122,7 +132,7 @@ impl WorkerSession {
     /// The next exchange. `now` must be read before it is sent: deadlines count from it.
     pub fn exchange(&mut self, now: Time) -> Exchange {
         self.seq = Seq(self.seq.0 + 1);
-        self.news = false;
+        self.untold = Untold::Nothing;
         self.sent.insert(self.seq, now);
         if self.sent.len() > AWAITED_MAX {
             self.sent.pop_first();
@@ -151,14 +161,17 @@ impl WorkerSession {
         message
     }
 
-    /// Whether an exchange should be sent now: there is news, nothing is awaited, or the reply is overdue.
+    /// Whether an exchange should be sent now: there is news, something has started, nothing is awaited, or the reply is
+    /// overdue.
     pub fn exchange_due(&self, now: Time) -> bool {
-        !self.is_over() && (self.news || self.exchange_at().is_none_or(|at| at <= now))
+        !self.is_over()
+            && (self.untold > Untold::Nothing || self.exchange_at().is_none_or(|at| at <= now))
     }
 
-    /// Whether there is something to tell that no exchange has told. Without it, an exchange only asks for more.
+    /// Whether there is something to tell that no exchange has told. Without it, an exchange only asks for more, or says what
+    /// has started.
     pub const fn has_news(&self) -> bool {
-        self.news
+        matches!(self.untold, Untold::News)
     }
 
     /// Whether something waits for a slot: what a reply brings would wait behind it.
@@ -169,7 +182,7 @@ impl WorkerSession {
     /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
     /// to whom, is the link's business.
     pub fn on_unreached(&mut self) {
-        self.news = true;
+        self.untold = Untold::News;
     }
 
     /// When another exchange is due though the newest has no reply; `None` if none is awaited.
@@ -283,7 +296,7 @@ impl WorkerSession {
         if held.is_queued() {
             held.release();
         }
-        self.news = true;
+        self.untold = Untold::News;
         None
     }
 
@@ -292,7 +305,7 @@ impl WorkerSession {
         match held.state {
             HeldState::Queued => {
                 held.release();
-                self.news = true;
+                self.untold = Untold::News;
                 None
             }
             HeldState::InLine { stop: told } => {
@@ -330,7 +343,7 @@ impl WorkerSession {
             let too_late = expires && held.deadline <= now;
             if too_late || self.phase != Life::Working {
                 held.release();
-                self.news = true;
+                self.untold = Untold::News;
             } else if free > 0 {
                 free -= 1;
                 self.occupied += 1;
@@ -386,8 +399,7 @@ impl WorkerSession {
             {
                 self.in_line -= 1;
                 self.occupied += 1;
-                // The newest exchange told it as queued.
-                self.news = true;
+                self.untold = self.untold.max(Untold::Begun);
             }
         }
     }
@@ -463,7 +475,7 @@ impl WorkerSession {
             let counted = if held.is_in_line() { &mut self.in_line } else { &mut self.occupied };
             if held.finish(outcome, now) {
                 *counted -= 1;
-                self.news = true;
+                self.untold = Untold::News;
             }
         }
         self.start_queued(now)
@@ -507,7 +519,7 @@ impl WorkerSession {
         if self.phase == Life::Working {
             self.phase = Life::Draining;
         }
-        self.news = true;
+        self.untold = Untold::News;
         self.held.values_mut().filter(|held| held.is_queued()).for_each(Held::release);
         let in_line = self.held.iter().filter(|(_, held)| held.is_in_line());
         in_line.map(|(fence, _)| Action::Withdraw(*fence)).collect()

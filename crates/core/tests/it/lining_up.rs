@@ -218,9 +218,21 @@ fn the_next_ones_start_before_the_session_hears_of_it() {
     assert_eq!(post.started, (1..=5).map(Fence).collect());
     // What is free was passed on at the executor: the session starts nothing in its place.
     post.hear_all();
-    assert!(post.session.has_news(), "that they have started is to be told");
     assert_eq!(post.started, (1..=5).map(Fence).collect());
     assert_eq!(Vec::from(post.line.clone()), [6, 7, 8, 9].map(Fence));
+}
+
+#[test]
+fn that_one_has_started_is_told_although_an_answer_is_awaited() {
+    let mut post = Post::new();
+    post.answer(1, Vec::new(), Vec::new());
+    let phase = |post: &mut Post| post.session.exchange(Time::ZERO).in_flight[0].phase;
+    assert_eq!(phase(&mut post), Phase::Queued, "nobody has said otherwise");
+    assert!(!post.session.exchange_due(Time::ZERO));
+    post.hear_all();
+    assert!(post.session.exchange_due(Time::ZERO) && !post.session.has_news());
+    assert_eq!(phase(&mut post), Phase::Started);
+    assert!(!post.session.exchange_due(Time::ZERO));
 }
 
 #[test]

@@ -23,7 +23,7 @@ use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{
     Action, Finished, Grant, Refusal, Registered, Reply, SessionConfig, WorkerSession,
 };
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::backoff::Backoff;
 use super::executor::{Attempt, News, Orders, Turn};
@@ -381,22 +381,25 @@ impl<'a> Shift<'a> {
 
     fn hear_of_attempts(&mut self, first: (Fence, News)) {
         let now = self.now();
-        let (mut begun, mut ended) = (Vec::new(), Vec::new());
+        let (mut begun, mut ended, mut longest) = (Vec::new(), Vec::new(), Span::ZERO);
         let mut next = Some(first);
         while let Some((fence, news)) = next {
             match news {
-                News::Began(ago) => begun.push((fence, now - ago)),
+                News::Began(ago) => {
+                    begun.push((fence, now - ago));
+                    longest = longest.max(ago);
+                }
                 News::Ended(outcome) => ended.push((fence, outcome)),
             }
             next = self.news.try_recv().ok();
         }
-        let had_news = self.session.has_news();
+        let waits = self.starts_wait_until.is_some_and(|until| Instant::now() < until);
+        if !begun.is_empty() && !waits {
+            let waited = Duration::from_millis(longest.as_millis());
+            self.starts_wait_until = Some(Instant::now() + STARTS_WAIT.saturating_sub(waited));
+        }
         // What has ended in this moment began before.
         self.session.on_begun(begun);
-        if !had_news && self.session.has_news() {
-            // Most of what is short ends in the next moment.
-            self.lingers_since = Some(Instant::now());
-        }
         for (fence, _) in &ended {
             let gone = self.attempts.remove(fence);
             self.apart -= usize::from(gone.is_some_and(|it| !it.lines_up));
