@@ -176,7 +176,8 @@ impl WorkerSession {
 
     /// Whether something waits for a slot: what a reply brings would wait behind it.
     pub fn has_ahead(&self) -> bool {
-        self.in_line > 0 || self.held.range(self.unstarted..).any(|(_, held)| held.is_queued())
+        self.occupied + self.in_line > self.config.slots as usize
+            || self.held.range(self.unstarted..).any(|(_, held)| held.is_queued())
     }
 
     /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
@@ -355,13 +356,15 @@ impl WorkerSession {
         actions
     }
 
-    /// Has the executor keep the next ones, as many as it is to have in line and as far as it can: what it says of each.
+    /// Has the executor keep the next ones, as many as it is to have beside those with a slot and as far as it can: what it
+    /// says of each.
     /// For whom a start is a moment away, and the wait for the order to start longer than that moment.
     ///
     /// Where leases expire nothing stands in line: nobody would keep it from starting when its lease is over.
     pub fn line_up(&mut self, most: usize, can: impl Fn(&Grant) -> bool) -> Vec<Action> {
         let idle = self.phase != Life::Working || self.config.leases_expire;
-        if idle || self.in_line >= most || self.slots_free() > 0 {
+        let most = self.config.slots as usize + most;
+        if idle || self.slots_free() > 0 {
             return Vec::new();
         }
         let mut actions = Vec::new();
@@ -369,7 +372,7 @@ impl WorkerSession {
             if !held.is_queued() {
                 continue;
             }
-            if self.in_line >= most || !can(&held.grant) {
+            if self.occupied + self.in_line >= most || !can(&held.grant) {
                 break;
             }
             self.in_line += 1;

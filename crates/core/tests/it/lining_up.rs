@@ -117,7 +117,7 @@ impl Post {
         for action in lined_up {
             self.carry_out(action);
         }
-        assert!(self.line.len() <= LINE);
+        assert!(self.line.len() <= LINE + SLOTS as usize, "{:?}", self.line);
     }
 
     fn carry_out(&mut self, action: Action) {

@@ -143,7 +143,6 @@ impl Process {
             }
             // Before others start: a spawn takes its time, and the worker can use it.
             self.write(now);
-            // What was said first may keep those in line from starting.
             if !told {
                 self.start_next(now)?;
             }
@@ -164,9 +163,12 @@ impl Process {
         }
     }
 
-    /// Starts who is first in line, while there is room.
+    /// Starts who is first in line, while there is room. What was said before and not obeyed yet may keep it from starting.
     fn start_next(&mut self, now: Time) -> io::Result<()> {
         loop {
+            if self.inbox.has_message() {
+                return Ok(());
+            }
             let running = self.charges.iter().filter(|charge| !is_own(charge.fence)).count();
             let Some((order, output)) = self.line.next(running, now) else { return Ok(()) };
             self.spawn(order, Some(output), now)?;
