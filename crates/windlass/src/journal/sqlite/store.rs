@@ -41,8 +41,7 @@ impl SqliteJournal {
         folder::make(folder).map_err(|error| failure::of_io(&place, &error))?;
         let connection = connection::to_write(&file, &place, &TABLES)?;
         let reader = start_reader(&file, &place)?;
-        let writer =
-            Writer { connection, folder: folder.to_owned(), place: place.clone(), now, lead: None };
+        let writer = Writer::new(connection, (folder.to_owned(), place.clone()), now);
         let writer = Desk::start("journal-writer", &place, |requests| writer.run(requests))?;
         let warnings = mount::warning(folder).into_iter().collect();
         Ok(Self { place, reader, writer: Some(writer), warnings })

@@ -20,6 +20,7 @@ use crate::journal::{Campaign, Candidate, Leadership, Position};
 use crate::store::number::to_sql;
 use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
 use crate::store::sqlite::failure;
+use crate::store::sqlite::wal::Wal;
 use crate::store::{Now, StoreError};
 
 #[derive(Debug)]
@@ -38,16 +39,17 @@ const PRUNED_AT_ONCE: i64 = 256;
 
 #[derive(Debug)]
 pub(super) struct Writer {
-    pub(super) connection: Connection,
-    pub(super) folder: PathBuf,
-    pub(super) place: String,
-    pub(super) now: Now,
-    pub(super) lead: Option<Lead>,
+    connection: Connection,
+    folder: PathBuf,
+    place: String,
+    now: Now,
+    lead: Option<Lead>,
+    wal: Wal,
 }
 
 /// The term that this process won, for as long as it has the lock.
 #[derive(Debug)]
-pub(super) struct Lead {
+struct Lead {
     term: Term,
     _lock: LeadFile,
 }
@@ -70,6 +72,16 @@ enum Asked {
 type Group = Vec<(Batch, Answer<Position>)>;
 
 impl Writer {
+    /// Writes to the journal in a folder, which errors call by this name.
+    pub(super) fn new(
+        connection: Connection,
+        (folder, place): (PathBuf, String),
+        now: Now,
+    ) -> Self {
+        let wal = Wal::of(&connection);
+        Self { connection, folder, place, now, lead: None, wal }
+    }
+
     /// Serves until the desk is closed, then leaves the journal in its one file.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(mut self, requests: Receiver<Request>) {
@@ -79,6 +91,7 @@ impl Writer {
                 self.serve(request, &mut group);
             }
             self.write(group);
+            self.make_room();
         }
         self.close();
     }
@@ -112,6 +125,19 @@ impl Writer {
             Ok(verdicts) => group.into_iter().zip(verdicts).for_each(|((_, a), v)| tell(a, v)),
             Err(error) => group.into_iter().for_each(|(_, a)| tell(a, Err(error.clone()))),
         }
+    }
+
+    /// When everybody has been told: only who comes next may have to wait for it.
+    fn make_room(&mut self) {
+        if self.lead.is_none() || !self.wal.is_outgrown() {
+            return;
+        }
+        let Self { connection, wal, .. } = self;
+        // Whatever keeps a transaction from beginning here, the next append will tell.
+        drop(transact(connection, |transaction| {
+            wal.make_room(transaction);
+            Ok(())
+        }));
     }
 
     fn commit(&mut self, group: &Group) -> Result<Vec<Result<Position, StoreError>>, StoreError> {

@@ -5,3 +5,4 @@ pub(crate) mod desk;
 pub(crate) mod failure;
 pub(crate) mod mount;
 pub(crate) mod schema;
+pub(crate) mod wal;

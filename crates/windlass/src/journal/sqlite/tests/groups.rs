@@ -32,7 +32,7 @@ fn at_once<const N: usize>(
     });
     drop(desk);
     let (folder, place) = (folder.to_owned(), "here".to_owned());
-    Writer { connection, folder, place, now, lead: None }.run(requests);
+    Writer::new(connection, (folder, place), now).run(requests);
     answers.map(|mut answered| answered.try_recv().expect("the writer answers everybody"))
 }
 

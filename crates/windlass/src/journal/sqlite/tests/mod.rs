@@ -8,6 +8,7 @@ mod groups;
 #[cfg(unix)]
 mod owners;
 mod processes;
+mod room;
 mod snapshots;
 #[cfg(target_os = "linux")]
 mod syncs;

@@ -42,7 +42,7 @@ pub(super) fn append_carelessly(folder: &Path) {
     let connection = connection::to_write(&folder.join("journal.db"), "here", &TABLES).unwrap();
     connection.pragma_update(None, "synchronous", "OFF").unwrap();
     let (folder, place) = (folder.to_owned(), "here".to_owned());
-    let writer = Writer { connection, folder, place, now, lead: None };
+    let writer = Writer::new(connection, (folder, place), now);
     let desk = Desk::start("journal-writer", "here", |requests| writer.run(requests)).unwrap();
     let candidate = Candidate { node: "alpha".to_owned(), address: None };
     let won = wait(desk.ask(|answer| Request::Campaign { candidate, answer }));
