@@ -1,10 +1,11 @@
 //! Opens the stores, starts the station, submits or resumes.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use windlass_core::engine::{Answer, CancelLevel, Event, Request, Submit, Warning};
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
@@ -46,6 +47,8 @@ pub(crate) fn run(order: Order) -> Result<u8, CliError> {
 }
 
 async fn begin(order: Order) -> Result<u8, CliError> {
+    // It takes as long to start as the stores to open.
+    let guard = tokio::spawn(Guard::start());
     let stores = match &order.store {
         Some(folder) => Stores::open(folder)?,
         None => Stores::in_memory(),
@@ -69,7 +72,8 @@ async fn begin(order: Order) -> Result<u8, CliError> {
         let tracing = Traces::new(handle, journal, collector.clone()).under(order.parent());
         tokio::spawn(tracing.run(ends))
     });
-    let done = lead(&order, &stores, station, (Arc::new(tee), printed)).await;
+    let equipment = Equipment { logs: Arc::new(tee), printed, guard };
+    let done = lead(&order, &stores, station, equipment).await;
     traces.shut_down();
     if let Some(tracing) = tracing {
         drop(tracing.await);
@@ -85,13 +89,21 @@ async fn begin(order: Order) -> Result<u8, CliError> {
     done
 }
 
+/// What a worker needs, got ready while there is nothing to do for it.
+struct Equipment {
+    logs: Arc<Tee>,
+    printed: mpsc::Receiver<Printed>,
+    guard: JoinHandle<io::Result<Guard>>,
+}
+
 /// Decides what goes on and what does not, and only then works.
 async fn lead(
     order: &Order,
     stores: &Stores,
     mut station: Station,
-    (logs, printed): (Arc<Tee>, mpsc::Receiver<Printed>),
+    equipment: Equipment,
 ) -> Result<u8, CliError> {
+    let Equipment { logs, printed, guard } = equipment;
     let resumed = match resume(order, stores).await? {
         Resumed::Nothing => None,
         Resumed::GoesOn(run) => Some(run),
@@ -106,7 +118,8 @@ async fn lead(
     let mut company = company::meet(order, &station, &logs, &mut interrupts).await?;
     if let Company::Met(post) = company {
         let link = Arc::new(station.handle().clone());
-        station.work(crew(order, Arc::clone(&logs), link).await?).await?;
+        let guard = started(guard).await?;
+        station.work(crew(order, Arc::clone(&logs), link, guard)?).await?;
         company = company::gather(order, &station, post, &mut interrupts).await?;
     }
     let post = match company {
@@ -131,10 +144,19 @@ async fn lead(
     watch.run(summary, from).await
 }
 
-async fn crew(order: &Order, logs: Arc<Tee>, link: Arc<dyn Link>) -> Result<Crew, CliError> {
-    let guard = Guard::start().await.map_err(|error| {
+async fn started(guard: JoinHandle<io::Result<Guard>>) -> Result<Guard, CliError> {
+    let started = guard.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
+    started.map_err(|error| {
         CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
-    })?;
+    })
+}
+
+fn crew(
+    order: &Order,
+    logs: Arc<Tee>,
+    link: Arc<dyn Link>,
+    guard: Guard,
+) -> Result<Crew, CliError> {
     let name = match order.leading {
         Some(_) => Leading::WORKER.to_owned(),
         None => environment::host_name(),
