@@ -72,7 +72,7 @@ impl Engine {
             return Next::Done(StepStatus::Cancelled);
         }
         let undelivered = lease.is_undelivered(self.workers[lease.worker].peer.seen());
-        let unheard = ended == EndedAs::GivenUp && undelivered && lease.delivery <= UNHEARD_MAX;
+        let unheard = !ended.is_reported() && undelivered && lease.delivery <= UNHEARD_MAX;
         let interrupted = lease.term != self.term || lease.led_since.is_some();
         let charged = !unheard && !interrupted;
         if charged && run.step(lease.step).losses >= spec.retry.lost {

@@ -393,10 +393,22 @@ pub enum CancelReason {
 /// Whether a lease ended by its holder's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndedAs {
-    /// Its holder reported the outcome.
+    /// Its holder reported the outcome, and did not say how long it ran.
     Reported,
     /// It expired, was forgotten, or its holder's life ended.
     GivenUp,
+    /// Its holder reported the outcome, and for how long it ran.
+    Ran(Span),
+}
+
+impl EndedAs {
+    /// Whether its holder said how it ended.
+    pub const fn is_reported(self) -> bool {
+        match self {
+            Self::Reported | Self::Ran(_) => true,
+            Self::GivenUp => false,
+        }
+    }
 }
 
 /// What follows for a step when its lease has ended.

@@ -282,7 +282,10 @@ fn ending(outcome: &Outcome, next: Next, ended: EndedAs) -> Value {
         Next::Again { charged } => json!({ "again": { "charged": charged } }),
     };
     data.insert("next".to_owned(), next);
-    data.insert("reported".to_owned(), (ended == EndedAs::Reported).into());
+    data.insert("reported".to_owned(), ended.is_reported().into());
+    if let EndedAs::Ran(ran) = ended {
+        data.insert("ran_ms".to_owned(), ran.as_millis().into());
+    }
     data.into()
 }
 

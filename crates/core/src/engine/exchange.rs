@@ -156,7 +156,8 @@ impl Engine {
                 outcome =
                     Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) };
             }
-            self.end(out, lease, outcome, EndedAs::Reported);
+            let ended = finished.ran.map_or(EndedAs::Reported, EndedAs::Ran);
+            self.end(out, lease, outcome, ended);
             return Verdict::Accepted;
         }
         let forgets = self.config.bugs.on(Bug::ReplyCacheLost) && self.led_at > self.now - self.ttl;

@@ -14,6 +14,8 @@ pub(super) struct Held {
     pub(super) deadline: Time,
     /// The first exchange that listed it; replies to that one and later ones renew it.
     pub(super) listed_from: Option<Seq>,
+    /// When nothing of its process was left, if that was told before its outcome.
+    pub(super) gone_at: Option<Time>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,7 +43,7 @@ pub(super) enum HeldState {
 
 impl Held {
     pub(super) fn new(grant: Grant, deadline: Time) -> Self {
-        Self { grant, state: HeldState::Queued, deadline, listed_from: None }
+        Self { grant, state: HeldState::Queued, deadline, listed_from: None, gone_at: None }
     }
 
     pub(super) const fn lease(&self) -> LeaseRef {
@@ -108,7 +110,8 @@ impl Held {
         } else {
             Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) }
         };
-        self.state = HeldState::Finished { outcome, ran: started.map(|at| now.since(at)) };
+        let ended = self.gone_at.unwrap_or(now);
+        self.state = HeldState::Finished { outcome, ran: started.map(|at| ended.since(at)) };
         true
     }
 

@@ -26,6 +26,7 @@
 
 mod held;
 mod leader;
+mod line;
 mod message;
 mod worker;
 

@@ -40,7 +40,7 @@ pub struct SessionConfig {
 
 /// How far a session is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Life {
+pub(super) enum Life {
     Working,
     /// Takes no more leases.
     Draining,
@@ -50,7 +50,7 @@ enum Life {
 
 /// What a session has to tell, by how soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Untold {
+pub(super) enum Untold {
     Nothing,
     /// Something has started that the newest exchange told as queued.
     Begun,
@@ -87,7 +87,7 @@ pub enum Action {
 /// Its clock is the worker's own, counts suspension, and shares nothing with the leader's but the rate.
 #[derive(Clone, Debug)]
 pub struct WorkerSession {
-    config: SessionConfig,
+    pub(super) config: SessionConfig,
     ttl: Span,
     interval: Span,
     seq: Seq,
@@ -95,17 +95,17 @@ pub struct WorkerSession {
     term: Term,
     /// The highest fence accepted: what is not above it is a repeat.
     highest: Fence,
-    held: BTreeMap<Fence, Held>,
+    pub(super) held: BTreeMap<Fence, Held>,
     /// How many of them take up a slot.
-    occupied: usize,
+    pub(super) occupied: usize,
     /// How many of them stand in line.
-    in_line: usize,
+    pub(super) in_line: usize,
     /// None below it waits to be started: they start in their order.
-    unstarted: Fence,
+    pub(super) unstarted: Fence,
     sent: BTreeMap<Seq, Time>,
     /// What no exchange has told.
-    untold: Untold,
-    phase: Life,
+    pub(super) untold: Untold,
+    pub(super) phase: Life,
 }
 
 impl WorkerSession {
@@ -356,59 +356,8 @@ impl WorkerSession {
         actions
     }
 
-    /// Has the executor keep the next ones, as many as it is to have beside those with a slot and as far as it can: what it
-    /// says of each.
-    /// For whom a start is a moment away, and the wait for the order to start longer than that moment.
-    ///
-    /// Where leases expire nothing stands in line: nobody would keep it from starting when its lease is over.
-    pub fn line_up(&mut self, most: usize, can: impl Fn(&Grant) -> bool) -> Vec<Action> {
-        let idle = self.phase != Life::Working || self.config.leases_expire;
-        let most = self.config.slots as usize + most;
-        if idle || self.slots_free() > 0 {
-            return Vec::new();
-        }
-        let mut actions = Vec::new();
-        for (fence, held) in self.held.range_mut(self.unstarted..) {
-            if !held.is_queued() {
-                continue;
-            }
-            if self.occupied + self.in_line >= most || !can(&held.grant) {
-                break;
-            }
-            self.in_line += 1;
-            self.unstarted = *fence;
-            held.state = HeldState::InLine { stop: None };
-            actions.push(Action::LineUp(held.grant.clone()));
-        }
-        actions
-    }
-
-    /// Learns that a step that was told to start stands in line all the same: it has not started before that is said.
-    pub fn on_lined_up(&mut self, fence: Fence) {
-        if let Some(held) = self.held.get_mut(&fence)
-            && matches!(held.state, HeldState::Started { .. })
-        {
-            held.state = HeldState::InLine { stop: None };
-            self.in_line += 1;
-            self.occupied -= 1;
-        }
-    }
-
-    /// Learns that steps in line were started, and when.
-    pub fn on_begun(&mut self, begun: impl IntoIterator<Item = (Fence, Time)>) {
-        for (fence, at) in begun {
-            if let Some(held) = self.held.get_mut(&fence)
-                && held.begin(at)
-            {
-                self.in_line -= 1;
-                self.occupied += 1;
-                self.untold = self.untold.max(Untold::Begun);
-            }
-        }
-    }
-
     /// Slots that nobody has, and nobody in line will have.
-    fn slots_free(&self) -> usize {
+    pub(super) fn slots_free(&self) -> usize {
         let count = |which: fn(&Held) -> bool| self.held.values().filter(|it| which(it)).count();
         debug_assert_eq!(self.occupied, count(Held::occupies), "every start and end is counted");
         debug_assert_eq!(self.in_line, count(Held::is_in_line), "every place in line is counted");

@@ -2,9 +2,9 @@
 
 use super::step::{NONE, Record};
 use super::summary_type::Summary;
-use crate::engine::{CancelLevel, CancelReason, Event, Next, Reused, Settled};
+use crate::engine::{CancelLevel, CancelReason, EndedAs, Event, Next, Reused, Settled};
 use crate::id::{StepIx, Term, WorkerId};
-use crate::outcome::{Outcome, OutcomeKind, Output, StepStatus};
+use crate::outcome::{OutcomeKind, Output, StepStatus};
 use crate::session::StopReason;
 use crate::time::Time;
 
@@ -29,7 +29,7 @@ impl Summary {
             Event::Granted { .. } => self.learn_granted(at, event),
             Event::Started { step, .. } => self.learn_started(at, *step),
             Event::StopOrdered { step, why, .. } => self.learn_stop(*step, *why),
-            Event::Ended { step, outcome, next, .. } => self.learn_ended(at, *step, outcome, *next),
+            Event::Ended { .. } => self.learn_ended(at, event),
             Event::BackoffEnded { step, .. } => self.turn(*step, StepStatus::Ready),
             Event::StepSettled { step, settled, .. } => self.learn_settled(at, *step, settled),
             Event::KeyTaken { step, key, .. } => self.learn_key(*step, key, StepStatus::Ready),
@@ -117,12 +117,20 @@ impl Summary {
         }
     }
 
-    fn learn_ended(&mut self, at: Time, step: StepIx, outcome: &Outcome, next: Next) {
+    fn learn_ended(&mut self, at: Time, event: &Event) {
+        let Event::Ended { step, outcome, next, ended, .. } = event else {
+            return;
+        };
+        let step = *step;
         // The order to stop that a whole run gets is no event of each step.
         let by_run =
             if self.cancel.is_some() { StopReason::RunCancelled } else { StopReason::FailFast };
         if let Some(record) = self.last_record(step) {
             record.ended_at = at;
+            if let EndedAs::Ran(ran) = ended {
+                // Its worker knows better than who was told of its start a little later, or not at all.
+                record.started_at = (at - *ran).max(record.granted_at);
+            }
             record.exit_code = outcome.exit_code;
             record.outcome = Some(outcome.kind);
             if outcome.kind == OutcomeKind::Cancelled {
@@ -132,7 +140,7 @@ impl Summary {
         match next {
             Next::Done(status) => {
                 self.keep_output(step, &outcome.output);
-                self.end(at, step, status);
+                self.end(at, step, *status);
             }
             Next::Retry { .. } => self.turn(step, StepStatus::Waiting),
             Next::Again { .. } => self.turn(step, StepStatus::Ready),

@@ -236,6 +236,20 @@ fn that_one_has_started_is_told_although_an_answer_is_awaited() {
 }
 
 #[test]
+fn what_came_late_of_an_end_is_no_part_of_the_time() {
+    let mut post = Post::new();
+    post.answer(2, Vec::new(), Vec::new());
+    let ms = Time::from_millis;
+    post.session.on_begun([(Fence(1), ms(100)), (Fence(2), ms(100))]);
+    post.session.on_gone([(Fence(1), ms(130))]);
+    let ended = [1, 2].map(|fence| (Fence(fence), Outcome::exit(0)));
+    post.session.on_finished(ended, ms(150));
+    let told = post.session.exchange(ms(150)).finished;
+    let ran: Vec<_> = told.iter().map(|finished| finished.ran).collect();
+    assert_eq!(ran, [Some(Span::millis(30)), Some(Span::millis(50))]);
+}
+
+#[test]
 fn what_is_wanted_back_from_the_line_is_released_or_has_started() {
     let mut post = Post::new();
     post.answer(6, Vec::new(), Vec::new());

@@ -146,6 +146,22 @@ fn a_summary_agrees_with_the_engine_and_tells_waits_tries_and_the_critical_path(
 }
 
 #[test]
+fn a_step_that_was_handed_out_ahead_waited_until_it_began() {
+    let mut story = Story::new(Crew::new().worker("alpha", 1, []), one_machine(), |plan| {
+        plan.plain("first", []);
+        plan.plain("second", []);
+    });
+    // Of the second nothing is told before it is over.
+    story.after(3).succeed("first");
+    story.crew.pass(Span::secs(2));
+    story.succeed("second");
+    insta::assert_snapshot!(story.text(), @r"
+    first succeeded [1.1@alpha] wait 0s time 3s
+    second succeeded [1.1@alpha] wait 3s time 2s
+    ");
+}
+
+#[test]
 fn root_causes_come_first_and_count_what_hangs_on_them() {
     let crew = Crew::new().worker("alpha", 3, []);
     let mut story = Story::new(crew, RunOptions::default(), |plan| {

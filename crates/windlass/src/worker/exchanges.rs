@@ -8,25 +8,20 @@
 //! What to tell and when is the session's business, which is pure and in core. The loop adds pace: an exchange that
 //! could carry more in a moment waits for that moment.
 
-use std::collections::BTreeMap;
-use std::future::{poll_fn, ready};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use windlass_core::id::Fence;
-use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::outcome::OutcomeKind;
 use windlass_core::session::{
-    Action, Finished, Grant, Refusal, Registered, Reply, SessionConfig, WorkerSession,
+    Action, Deadline, Finished, Refusal, Registered, Reply, SessionConfig, WorkerSession,
 };
-use windlass_core::time::{Span, Time};
+use windlass_core::time::Time;
 
+use super::attempts::{Attempts, Heard};
 use super::backoff::Backoff;
-use super::executor::{Attempt, News, Orders, Turn};
 use super::life::{Ends, Worker, WorkerError, wait_for};
 use crate::link::LinkError;
 
@@ -38,6 +33,9 @@ const LINGER: Duration = Duration::from_millis(1);
 /// commit, and steps that take less than a millisecond are worth less than one each.
 const LINGER_AHEAD: Duration = Duration::from_millis(5);
 
+/// The same where nobody else works: nothing that became ready could run elsewhere meanwhile.
+const LINGER_ALONE: Duration = Duration::from_millis(20);
+
 /// How long an exchange that tells of nothing but what has just started waits for an end to tell of: a step that is over
 /// by then costs one commit, not two.
 const STARTS_WAIT: Duration = Duration::from_millis(10);
@@ -46,20 +44,9 @@ const STARTS_WAIT: Duration = Duration::from_millis(10);
 /// answers.
 const REPORTS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Outcomes that may wait to be told; each is of an attempt that has ended, so more than a reply can grant never wait.
-const OUTCOMES_MAX: usize = 1_024;
-
-/// Attempts that stand in line at most. The shortest processes, two at a time, are as many within the wait of the news that
-/// they are over; each costs a pipe while it stands there.
-const LINE_MAX: usize = 32;
-
-/// What is to be known of an attempt that is not over.
-#[derive(Debug)]
-struct Running {
-    orders: watch::Sender<Orders>,
-    /// Whether it is one of those that line up.
-    lines_up: bool,
-}
+/// Attempts that stand in line at most. The shortest processes, two at a time, are half as many within the wait of the news
+/// that they are over; each costs a pipe while it stands there.
+const LINE_MAX: usize = 96;
 
 /// How a shift ended.
 #[derive(Debug)]
@@ -106,13 +93,9 @@ pub(super) struct Shift<'a> {
     bereft: Option<LinkError>,
     /// Outcomes that are kept for another life.
     kept: Vec<Fence>,
-    attempts: BTreeMap<Fence, Running>,
-    /// How many of them would not line up.
-    apart: usize,
+    attempts: Attempts,
     /// Attempts that have ended since the last exchange.
     untold: usize,
-    tells: mpsc::Sender<(Fence, News)>,
-    news: mpsc::Receiver<(Fence, News)>,
     stage: Stage,
 }
 
@@ -126,7 +109,7 @@ impl<'a> Shift<'a> {
             leases_expire: worker.leases_expire,
             bugs: windlass_core::planted::Bugs::NONE,
         };
-        let (tells, news) = mpsc::channel(OUTCOMES_MAX);
+        let attempts = Attempts::new(Arc::clone(&worker.executor), worker.register.slots);
         Self {
             worker,
             session: WorkerSession::new(config, told),
@@ -139,11 +122,8 @@ impl<'a> Shift<'a> {
             last_error: String::new(),
             bereft: None,
             kept: Vec::new(),
-            attempts: BTreeMap::new(),
-            apart: 0,
+            attempts,
             untold: 0,
-            tells,
-            news,
             stage: Stage::Works,
         }
     }
@@ -173,7 +153,10 @@ impl<'a> Shift<'a> {
                 }
                 () = wait_for(&mut ends.kill), if may_kill => self.give_up(false),
                 why = &mut broken => return Err(WorkerError::Broken(why)),
-                Some(news) = self.news.recv() => self.hear_of_attempts(news),
+                first = self.attempts.news() => {
+                    let heard = self.attempts.hear(first, self.now());
+                    self.hear_of_attempts(heard);
+                }
                 Some(replied) = self.exchanges.join_next() => self.replied(replied.ok()),
                 () = sleep_until(wake) => self.tick(),
             }
@@ -273,7 +256,11 @@ impl<'a> Shift<'a> {
 
     fn lingers_until(&self) -> Option<Instant> {
         let since = self.lingers_since?;
-        Some(since + if self.session.has_ahead() { LINGER_AHEAD } else { LINGER })
+        Some(since + if self.session.has_ahead() { self.lingers_ahead() } else { LINGER })
+    }
+
+    const fn lingers_ahead(&self) -> Duration {
+        if self.worker.leases_expire { LINGER_AHEAD } else { LINGER_ALONE }
     }
 
     fn wakes_at(&self) -> Instant {
@@ -363,15 +350,13 @@ impl<'a> Shift<'a> {
 
     /// Passes on by when attempts must have ended, for the case that this worker cannot say so in time.
     fn move_deadlines(&self) {
-        if !self.tells_deadlines() {
-            return;
+        if self.tells_deadlines() {
+            self.attempts.move_deadlines(|fence| self.session.deadline(fence));
         }
-        for (fence, attempt) in &self.attempts {
-            let deadline = self.session.deadline(*fence);
-            attempt.orders.send_if_modified(|orders| {
-                std::mem::replace(&mut orders.deadline, deadline) != deadline
-            });
-        }
+    }
+
+    fn deadline(&self, fence: Fence) -> Option<Deadline> {
+        self.tells_deadlines().then(|| self.session.deadline(fence)).flatten()
     }
 
     /// Another clock's deadlines would mean nothing to those who are told.
@@ -379,34 +364,19 @@ impl<'a> Shift<'a> {
         self.worker.leases_expire && self.worker.clock.is_the_guards()
     }
 
-    fn hear_of_attempts(&mut self, first: (Fence, News)) {
-        let now = self.now();
-        let (mut begun, mut ended, mut longest) = (Vec::new(), Vec::new(), Span::ZERO);
-        let mut next = Some(first);
-        while let Some((fence, news)) = next {
-            match news {
-                News::Began(ago) => {
-                    begun.push((fence, now - ago));
-                    longest = longest.max(ago);
-                }
-                News::Ended(outcome) => ended.push((fence, outcome)),
-            }
-            next = self.news.try_recv().ok();
-        }
+    fn hear_of_attempts(&mut self, heard: Heard) {
+        let Heard { begun, gone, ended, begun_ago } = heard;
         let waits = self.starts_wait_until.is_some_and(|until| Instant::now() < until);
         if !begun.is_empty() && !waits {
-            let waited = Duration::from_millis(longest.as_millis());
+            let waited = Duration::from_millis(begun_ago.as_millis());
             self.starts_wait_until = Some(Instant::now() + STARTS_WAIT.saturating_sub(waited));
         }
         // What has ended in this moment began before.
         self.session.on_begun(begun);
-        for (fence, _) in &ended {
-            let gone = self.attempts.remove(fence);
-            self.apart -= usize::from(gone.is_some_and(|it| !it.lines_up));
-        }
+        self.session.on_gone(gone);
         self.untold += ended.len();
         let failed = ended.iter().any(|(_, outcome)| outcome.kind != OutcomeKind::Succeeded);
-        let actions = self.session.on_finished(ended, now);
+        let actions = self.session.on_finished(ended, self.now());
         self.act(actions);
         // Nothing else is about to end: the leader can tell at once what comes next. Or so much has ended that the leader
         // can see to it while the rest runs. Or it may end the rest for what failed.
@@ -426,8 +396,7 @@ impl<'a> Shift<'a> {
         for action in actions {
             self.carry_out(action);
         }
-        // Whoever does not line up has a slot that those in line do not know of.
-        if self.apart > 0 {
+        if !self.attempts.may_line_up() {
             return;
         }
         let executor = &self.worker.executor;
@@ -440,66 +409,24 @@ impl<'a> Shift<'a> {
     fn carry_out(&mut self, action: Action) {
         match action {
             Action::Start(grant) => {
+                let fence = grant.lease.fence;
                 // Where leases expire nobody lines up.
                 if !self.worker.leases_expire && self.worker.executor.lines_up(&grant) {
-                    self.session.on_lined_up(grant.lease.fence);
-                    return self.line_up(grant);
+                    self.session.on_lined_up(fence);
+                    return self.attempts.line_up(grant, self.deadline(fence));
                 }
-                self.apart += 1;
-                let fence = grant.lease.fence;
-                let orders = self.attend(fence, false);
-                self.follow(fence, self.worker.executor.start(grant, orders));
+                self.attempts.start(grant, self.deadline(fence));
             }
-            Action::LineUp(grant) => self.line_up(grant),
-            Action::Stop(stop) => self.order(stop.fence, |orders| orders.stop = Some(stop)),
-            Action::Withdraw(fence) => self.order(fence, |orders| orders.withdrawn = true),
+            Action::LineUp(grant) => {
+                let deadline = self.deadline(grant.lease.fence);
+                self.attempts.line_up(grant, deadline);
+            }
+            Action::Stop(stop) => {
+                self.attempts.order(stop.fence, |orders| orders.stop = Some(stop));
+            }
+            Action::Withdraw(fence) => {
+                self.attempts.order(fence, |orders| orders.withdrawn = true);
+            }
         }
     }
-
-    /// Who is to start at once takes a place in line as well: those behind it cannot take its slot.
-    fn line_up(&mut self, grant: Grant) {
-        let fence = grant.lease.fence;
-        let orders = self.attend(fence, true);
-        let (slots, tells) = (self.worker.register.slots, self.tells.clone());
-        let attempt = self.worker.executor.line_up(grant, orders, Turn { fence, slots, tells });
-        // Here and now: a task of its own would take its place whenever it came to it.
-        self.follow(fence, taken_up(attempt));
-    }
-
-    fn order(&self, fence: Fence, change: impl FnOnce(&mut Orders)) {
-        if let Some(attempt) = self.attempts.get(&fence) {
-            attempt.orders.send_modify(change);
-        }
-    }
-
-    /// Keeps the way to an attempt that is about to be made.
-    fn attend(&mut self, fence: Fence, lines_up: bool) -> watch::Receiver<Orders> {
-        let deadline = self.tells_deadlines().then(|| self.session.deadline(fence)).flatten();
-        let (orders, given) = watch::channel(Orders { deadline, ..Orders::default() });
-        self.attempts.insert(fence, Running { orders, lines_up });
-        given
-    }
-
-    fn follow(&self, fence: Fence, mut attempt: Attempt) {
-        let tells = self.tells.clone();
-        tokio::spawn(async move {
-            let outcome = poll_fn(move |context| poll(&mut attempt, context)).await;
-            drop(tells.send((fence, News::Ended(outcome))).await);
-        });
-    }
-}
-
-/// An attempt that has gone as far as it can without waiting.
-fn taken_up(mut attempt: Attempt) -> Attempt {
-    // Nobody is woken by it: whoever follows the attempt asks it again.
-    match poll(&mut attempt, &mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(outcome) => Box::pin(ready(outcome)),
-        Poll::Pending => attempt,
-    }
-}
-
-/// A panic of an executor is a failure of its step, and of nothing else.
-fn poll(attempt: &mut Attempt, context: &mut Context<'_>) -> Poll<Outcome> {
-    let polled = catch_unwind(AssertUnwindSafe(|| attempt.as_mut().poll(context)));
-    polled.unwrap_or(Poll::Ready(Outcome::plain(OutcomeKind::Failed)))
 }

@@ -43,6 +43,8 @@ impl Orders {
 pub(super) enum News {
     /// It stood in line, and began this long ago.
     Began(Span),
+    /// Nothing of it has been left for this long. What became of it follows.
+    Gone(Span),
     /// It is over.
     Ended(Outcome),
 }
@@ -62,9 +64,18 @@ impl Turn {
     }
 
     /// It came this long ago.
-    pub async fn came(self, ago: Span) {
+    pub async fn came(&self, ago: Span) {
+        self.tell(News::Began(ago)).await;
+    }
+
+    /// It was over this long ago, for who began. The wait of this news is no part of the attempt's time.
+    pub async fn went(self, ago: Span) {
+        self.tell(News::Gone(ago)).await;
+    }
+
+    async fn tell(&self, news: News) {
         // An error means that nobody wants to know any more.
-        drop(self.tells.send((self.fence, News::Began(ago))).await);
+        drop(self.tells.send((self.fence, news)).await);
     }
 }
 

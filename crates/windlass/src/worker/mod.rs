@@ -2,6 +2,7 @@
 //!
 //! [`Worker::run`] joins the leader over a link, exchanges with it, and has an [`Executor`] run what it is granted.
 
+mod attempts;
 mod backoff;
 mod exchanges;
 mod executor;

@@ -121,8 +121,8 @@ impl Engine {
         let lease = self.let_go(lease_ix);
         let run = &mut self.runs[lease.run];
         run.step_mut(lease.step).lease = NONE;
-        if ended == EndedAs::GivenUp || !matches!(next, Next::Done(_)) {
-            let how = if ended == EndedAs::GivenUp { Spent::GivenUp } else { Spent::Reported };
+        if !ended.is_reported() || !matches!(next, Next::Done(_)) {
+            let how = if ended.is_reported() { Spent::Reported } else { Spent::GivenUp };
             let holder = self.workers[lease.worker].id;
             run.spent.insert(lease.fence, SpentLease { step: lease.step, holder, how });
         }

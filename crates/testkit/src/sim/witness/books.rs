@@ -72,7 +72,7 @@ pub(super) struct LeaseBook {
 impl LeaseBook {
     /// Whether its holder's own report ended it.
     pub(super) fn is_accepted(&self) -> bool {
-        matches!(self.end, Some((EndedAs::Reported, _)))
+        self.end.is_some_and(|(ended, _)| ended.is_reported())
     }
 
     /// Whether it was handed back as never started.

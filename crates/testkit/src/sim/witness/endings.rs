@@ -1,6 +1,6 @@
 //! Rules on how leases and steps end, and what follows.
 
-use windlass_core::engine::{EndedAs, Event, Next, Settled, UNHEARD_MAX};
+use windlass_core::engine::{Event, Next, Settled, UNHEARD_MAX};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
 use windlass_core::plan::When;
@@ -31,7 +31,7 @@ impl Witness {
         must(self.runs[&run].step(step).lease == Some(fence), "I2 fence", || {
             format!("{fence} is not the newest")
         })?;
-        if *ended == EndedAs::Reported {
+        if ended.is_reported() {
             let reported = self.reports.get(&fence).is_some_and(|kinds| kinds.contains(&kind));
             must(reported, "I2 fence", || {
                 format!("{fence} ended as {kind}, which its holder never said")

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use windlass_core::access::Act;
-use windlass_core::engine::{CancelReason, EndedAs, Event, Next};
+use windlass_core::engine::{CancelReason, Event, Next};
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::time::Time;
@@ -189,7 +189,7 @@ impl Chronicle {
                 Some((Level::Debug, format!("run {run} {step} → {worker}, {what}")))
             }
             Event::Ended { run, step, fence, outcome, next, ended } => {
-                let lost = outcome.kind == OutcomeKind::Lost || *ended == EndedAs::GivenUp;
+                let lost = outcome.kind == OutcomeKind::Lost || !ended.is_reported();
                 let level = if lost { Level::Warn } else { Level::Debug };
                 if !self.log.says(level) {
                     return None;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::engine::{EndedAs, Event, Next};
+use windlass_core::engine::{Event, Next};
 use windlass_core::outcome::{OutcomeKind, RunStatus};
 
 /// How attempts end, in the order in which it is shown.
@@ -35,7 +35,7 @@ impl Counts {
         *self.events.entry(event.kind()).or_default() += 1;
         if let Event::Ended { outcome, next, ended, .. } = event {
             *self.outcomes.entry(outcome.kind).or_default() += 1;
-            let lost = *ended == EndedAs::GivenUp && outcome.kind == OutcomeKind::Lost;
+            let lost = !ended.is_reported() && outcome.kind == OutcomeKind::Lost;
             self.leases_expired += u64::from(lost);
             self.retries += u64::from(matches!(next, Next::Retry { .. }));
         }

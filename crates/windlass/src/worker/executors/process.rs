@@ -65,7 +65,8 @@ impl Process {
                 return Outcome::plain(OutcomeKind::Failed);
             }
         };
-        let ran = match self.turn.take() {
+        let turn = self.turn.take();
+        let ran = match &turn {
             Some(turn) => self.stand_in_line(turn, &guarded, &mut passed_on).await,
             None => Span::ZERO,
         };
@@ -73,6 +74,9 @@ impl Process {
             self.grant.timeout.map(|timeout| Instant::now() + duration(timeout.less(ran)));
         let mut output = Output::new(reader);
         let (exit, told) = self.follow(&guarded, (passed_on, ends_at), &mut output).await;
+        if let Some((turn, at)) = turn.zip(guarded.gone_at()) {
+            turn.went(clock::since_start().since(at)).await;
+        }
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, told).await;
         if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
@@ -108,7 +112,7 @@ impl Process {
     /// Passes orders on until its turn has come, or it is over without. Returns how long ago it came.
     async fn stand_in_line(
         &mut self,
-        turn: Turn,
+        turn: &Turn,
         guarded: &Guarded,
         passed_on: &mut Orders,
     ) -> Span {

@@ -215,6 +215,12 @@ impl Guarded {
         self.wait(|state| state.gone).await
     }
 
+    /// When nothing of it was left, on the clock that counts since the start of the machine; nothing if that is not so, or
+    /// nobody saw it.
+    pub fn gone_at(&self) -> Option<Time> {
+        self.state.borrow().gone_at
+    }
+
     /// Stops it: politely, and by force after the grace, or by force at once. A later order can only hasten the end.
     pub async fn stop(&self, how: StopHow, grace: Span) {
         self.tell(Request::Stop { fence: self.fence, how, grace }).await;

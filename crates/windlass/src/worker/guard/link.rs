@@ -34,6 +34,8 @@ pub(super) struct State {
     pub(super) begun: Option<Time>,
     pub(super) exit: Option<Exit>,
     pub(super) gone: bool,
+    /// When it was gone, if it had begun.
+    pub(super) gone_at: Option<Time>,
 }
 
 /// The link to one guard.
@@ -237,10 +239,10 @@ impl Link {
                     never_ran(&step, Exit::Withdrawn);
                 }
             }
-            Event::Gone { fence } => {
+            Event::Gone { fence, at } => {
                 let step = self.steps.remove(&fence);
                 if let Some(step) = step {
-                    step.send_modify(|state| state.gone = true);
+                    step.send_modify(|state| (state.gone, state.gone_at) = (true, Some(at)));
                 }
             }
         }

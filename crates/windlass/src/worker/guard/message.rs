@@ -63,7 +63,7 @@ pub(super) enum Event {
     /// A step's main process has ended; others of it may be left.
     Exited { fence: Fence, exit: Exit },
     /// Nothing of the step is left.
-    Gone { fence: Fence },
+    Gone { fence: Fence, at: Time },
 }
 
 /// How a step's main process ended.

@@ -26,9 +26,12 @@ use crate::link::post::Links;
 use crate::worker::platform::{self, Alarm, Children, TICK};
 
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
-/// it, and the worker is woken once. So does the news that one has ended, while the line is long enough for the guard to go
-/// on without the worker.
-const NEWS_WAITS: Span = Span::millis(5);
+/// it, and the worker is woken once.
+const STARTED_WAITS: Span = Span::millis(5);
+
+/// All news of what went well waits this long while the line is long enough for the guard to go on without the worker.
+/// Each wake-up costs a core more than the worker then does for one step.
+const NEWS_WAITS: Span = Span::millis(20);
 
 /// Unread news beyond which no more orders are read: the worker is stopped, or far behind.
 const NEWS_MAX: usize = 1 << 20;
@@ -251,7 +254,7 @@ impl Process {
                 self.line.rest(now);
             }
             self.gone.push(self.charges.swap_remove(index));
-            self.tell(&Event::Gone { fence }, told_at)?;
+            self.tell(&Event::Gone { fence, at: now }, told_at)?;
         }
         Ok(())
     }
@@ -349,7 +352,8 @@ impl Process {
                 charge.set_deadline(deadline);
                 self.charges.push(charge);
                 let pid = pid.as_raw_nonzero().get();
-                self.tell(&Event::Spawned { fence, pid, at: now }, now + NEWS_WAITS)
+                let waits = if self.line.is_long() { NEWS_WAITS } else { STARTED_WAITS };
+                self.tell(&Event::Spawned { fence, pid, at: now }, now + waits)
             }
         }
     }
