@@ -10,7 +10,7 @@ use windlass::link::http::{Client, Credentials, HttpLink, Place, Tcp};
 use windlass::link::post::{Key, Links, PostLink, Site};
 use windlass::link::{Link, WorkerSecret};
 use windlass::shutdown::{Shutdown, ShutdownSender};
-use windlass::worker::{Attempt, Clock, Executor, Orders, Worker, WorkerError};
+use windlass::worker::{Attempt, Beside, Clock, Executor, Orders, Worker, WorkerError};
 use windlass_core::id::Incarnation;
 use windlass_core::outcome::Outcome;
 use windlass_core::requirement::Labels;
@@ -132,6 +132,7 @@ impl Hands {
             register,
             capacity: 1,
             leases_expire: true,
+            beside: Beside::Others,
             clock: Clock::of_machine(),
             leader_grace: None,
             memory: None,

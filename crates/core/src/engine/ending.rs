@@ -102,11 +102,11 @@ fn is_worth_retrying(retry: &Retry, outcome: &Outcome) -> bool {
 }
 
 /// Doubles from attempt to attempt up to the longest wait; between half and all of it, by chance, so that steps that
-/// failed together do not come back together.
+/// failed together do not come back together for ever. Never less than what was asked for.
 fn backoff(retry: &Retry, attempt: u16, luck: u64) -> Span {
     let doublings = u32::from(attempt.saturating_sub(1)).min(32);
     let full = retry.wait_min.times(1_u64 << doublings).min(retry.wait_max.max(retry.wait_min));
-    let half = full.part(2);
+    let half = full.part(2).max(retry.wait_min.min(full));
     half + Span::millis(luck % (full.less(half).as_millis() + 1))
 }
 
@@ -115,12 +115,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backoff_doubles_to_its_bound_and_never_waits_less_than_half() {
+    fn backoff_doubles_to_its_bound_and_never_waits_less_than_half_or_than_asked_for() {
         let retry = Retry { wait_min: Span::secs(1), wait_max: Span::secs(10), ..Retry::default() };
         for (attempt, full) in [(1, 1000), (2, 2000), (4, 8000), (5, 10_000), (60, 10_000)] {
             for luck in [0, 1, 999, u64::MAX] {
                 let wait = backoff(&retry, attempt, luck).as_millis();
-                assert!((full / 2..=full).contains(&wait), "attempt {attempt}: {wait} of {full}");
+                let least = (full / 2).max(1000);
+                assert!((least..=full).contains(&wait), "attempt {attempt}: {wait} of {full}");
             }
         }
     }

@@ -100,7 +100,9 @@ impl Worker {
     /// Remembers how long a step took; an eighth of each new one counts.
     pub(super) fn learn(&mut self, ran: Span) {
         let us = ran.min(Span::hours(24)).as_millis() * 1000;
-        self.pace_us = if self.pace_us == 0 { us.max(1) } else { (self.pace_us * 7 + us) / 8 };
+        let pace_us = if self.pace_us == 0 { us } else { (self.pace_us * 7 + us) / 8 };
+        // Zero stands for nothing known.
+        self.pace_us = pace_us.max(1);
     }
 
     /// How many leases it may hold: one per slot, and ahead of each slot as many as fill `work`, at least one.

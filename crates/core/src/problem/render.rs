@@ -47,8 +47,8 @@ struct Page<'a> {
     style: Style,
     /// Width of the widest line number.
     gutter: usize,
-    /// The source line shown last.
-    last: Option<String>,
+    /// The source line shown last: its number, and what is shown of it.
+    last: Option<(usize, String)>,
     text: String,
 }
 
@@ -75,19 +75,20 @@ impl<'a> Page<'a> {
         let place = self.source.place(span.start);
         let shown = Shown::new(self.source, span);
         // A second place on the same line shares the picture of it, unless a long line is cut elsewhere.
-        if self.last.as_deref() != Some(&*shown.line) {
+        let here = (place.line, shown.line);
+        if self.last.as_ref() != Some(&here) {
             let arrow = self.paint(Paint::Blue, &format!("{}{arrow}", " ".repeat(self.gutter)));
             let name = clean(self.source.name());
             self.line(&format!("{arrow} {name}:{}:{}", place.line, place.column));
             self.bar("");
-            self.numbered(place.line, &shown.line, None);
+            self.numbered(place.line, &here.1, None);
         }
         let label = if label.is_empty() { String::new() } else { format!(" {}", clean(label)) };
         let carets = caret.to_string().repeat(shown.width);
         let paint = if caret == '^' { Paint::Red } else { Paint::Blue };
         let carets = self.paint(paint, &format!("{carets}{label}"));
         self.bar(&format!("{}{carets}", " ".repeat(shown.before)));
-        self.last = Some(shown.line);
+        self.last = Some(here);
     }
 
     fn help(&mut self) {

@@ -111,7 +111,12 @@ impl Held {
             Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) }
         };
         let ended = self.gone_at.unwrap_or(now);
-        self.state = HeldState::Finished { outcome, ran: started.map(|at| ended.since(at)) };
+        let ran = match started {
+            Some(at) => Some(ended.since(at)),
+            // It could not begin, which took no time.
+            None => (kind != OutcomeKind::Released).then_some(Span::ZERO),
+        };
+        self.state = HeldState::Finished { outcome, ran };
         true
     }
 

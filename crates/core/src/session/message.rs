@@ -280,7 +280,7 @@ pub enum Refusal {
     Ended,
     /// Another live worker has its name.
     #[error(
-        "the name `{name}` is taken by worker {by}, which is live: choose another name or stop that one"
+        "the name `{name}` is taken by worker {by}, which is live: choose another with --name, or stop that one"
     )]
     NameTaken {
         /// The name.

@@ -128,8 +128,11 @@ impl Summary {
         if let Some(record) = self.last_record(step) {
             record.ended_at = at;
             if let EndedAs::Ran(ran) = ended {
-                // Its worker knows better than who was told of its start a little later, or not at all.
-                record.started_at = (at - *ran).max(record.granted_at);
+                // Its worker knows better than who was told of its start or its end later, or of neither.
+                let told = record.started_at;
+                let began = if told == Time::ZERO { at - *ran } else { told.min(at - *ran) };
+                record.started_at = began.max(record.granted_at);
+                record.ended_at = (record.started_at + *ran).min(at);
             }
             record.exit_code = outcome.exit_code;
             record.outcome = Some(outcome.kind);

@@ -2,7 +2,7 @@
 
 use super::step::Step;
 use super::summary_type::Summary;
-use crate::engine::{ALONE_MAX, CancelReason, Settled, Utc};
+use crate::engine::{ALONE_MAX, Settled, Utc};
 use crate::once::Origin;
 use crate::outcome::{OutcomeKind, StepStatus};
 use crate::plan::{Pin, Placement};
@@ -25,6 +25,7 @@ impl Step<'_> {
         match end.outcome? {
             OutcomeKind::Succeeded => None,
             OutcomeKind::Failed => Some(match end.exit_code {
+                Some(0) => "exit 0, but its outputs are not as declared".to_owned(),
                 Some(code) => exit_phrase(code),
                 None => "could not be run".to_owned(),
             }),
@@ -34,6 +35,9 @@ impl Step<'_> {
                 Some(limit.map_or("ran too long".to_owned(), |limit| format!("timeout of {limit}")))
             }
             OutcomeKind::Cancelled => Some(match end.stop {
+                Some(StopReason::RunCancelled) if self.summary.is_overdue() => {
+                    "the run's deadline passed".to_owned()
+                }
                 Some(why) => stop_phrase(why).to_owned(),
                 None => "stopped on order".to_owned(),
             }),
@@ -61,12 +65,10 @@ impl Step<'_> {
                 self.unmet().unwrap_or_default()
             }
             Settled::Blocked { cause } => format!("because of {}", name(*cause)),
-            Settled::CancelledWithRun => match self.summary.cancel {
-                Some((_, CancelReason::Deadline)) => "the run's deadline passed".to_owned(),
-                Some((_, CancelReason::Asked | CancelReason::Defect)) | None => {
-                    "the run was cancelled".to_owned()
-                }
-            },
+            Settled::CancelledWithRun if self.summary.is_overdue() => {
+                "the run's deadline passed".to_owned()
+            }
+            Settled::CancelledWithRun => "the run was cancelled".to_owned(),
             Settled::CancelledByFailure { cause } => format!("because {} failed", name(*cause)),
             Settled::Superseded { by } => format!("run {by} took its place"),
             Settled::FailedNoKey { by } => {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::summary_type::Summary;
 use crate::id::WorkerId;
-use crate::outcome::OutcomeKind;
 use crate::time::{Span, Time};
 
 /// What one worker did of a run.
@@ -31,6 +30,12 @@ impl Summary {
         }
     }
 
+    /// How many steps the workers that are known run at a time; nothing if that is not known of any.
+    pub fn slots(&self) -> Option<u32> {
+        let slots = self.workers.iter().filter_map(|known| known.slots);
+        slots.map(|(slots, _)| slots).reduce(u32::saturating_add)
+    }
+
     /// The share of every worker that held a step, by name.
     pub fn shares(&self, now: Time) -> Vec<Share<'_>> {
         let end = self.ended_at.unwrap_or(now);
@@ -38,8 +43,9 @@ impl Summary {
             self.met.iter().map(|place| (*place, (0, Span::ZERO))).collect();
         for record in &self.records {
             let (tries, busy) = shares.entry(record.worker).or_default();
-            *tries += u32::from(record.outcome != Some(OutcomeKind::Released));
-            *busy = *busy + self.try_of(record).time(end);
+            let one = self.try_of(record);
+            *tries += u32::from(one.has_begun());
+            *busy = *busy + one.time(end);
         }
         let share = |(place, (tries, busy)): (u32, (u32, Span))| {
             let known = self.workers.get(place as usize)?;

@@ -68,7 +68,7 @@ pub struct Try<'a> {
     pub fence: Fence,
     /// When it was handed out.
     pub granted_at: Time,
-    /// When it started, as far as was told: the start of a short one is not.
+    /// When it started, as far as was told: that of one that is not over may not have been.
     pub started_at: Option<Time>,
     /// When it ended, or was found to have.
     pub ended_at: Option<Time>,
@@ -86,6 +86,17 @@ impl Try<'_> {
     /// When its work began, as far as is known.
     pub fn began_at(&self) -> Time {
         self.started_at.unwrap_or(self.granted_at)
+    }
+
+    /// Whether it began, as far as is known: who is lost or cancelled before it said so did not.
+    pub fn has_begun(&self) -> bool {
+        match self.outcome {
+            Some(OutcomeKind::Released) => false,
+            Some(OutcomeKind::Cancelled | OutcomeKind::Lost) => self.started_at.is_some(),
+            Some(OutcomeKind::Succeeded | OutcomeKind::Failed | OutcomeKind::TimedOut) | None => {
+                true
+            }
+        }
     }
 
     /// How long it ran, up to `now` if it still does. One that never started ran no time.
@@ -140,9 +151,9 @@ impl<'a> Step<'a> {
         self.last_try().map_or(0, |newest| newest.attempt)
     }
 
-    /// Hand-outs that it had, attempts and deliveries alike.
+    /// Hand-outs that it had, attempts and deliveries alike, without those that nobody began.
     pub fn handouts(&self) -> usize {
-        self.newest_first().count()
+        self.newest_first().filter(Try::has_begun).count()
     }
 
     /// How it ended without a lease.

@@ -151,6 +151,11 @@ impl Summary {
         self.cancel
     }
 
+    /// Whether it was ended because its deadline passed.
+    pub const fn is_overdue(&self) -> bool {
+        matches!(self.cancel, Some((_, CancelReason::Deadline)))
+    }
+
     /// How often it lost its leader and went on under another: a kill, a crash, a fail-over.
     pub const fn interruptions(&self) -> usize {
         self.gaps.len()

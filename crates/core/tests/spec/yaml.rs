@@ -4,6 +4,14 @@ use insta::assert_snapshot;
 
 use crate::outline::{drawn, told};
 
+/// Two lines that read alike are still two.
+#[test]
+fn a_key_that_is_there_already_is_shown_where_it_is() {
+    let file = "steps:\n  build:\n    run: a\n  lint:\n    run: b\n  build:\n    run: c\n";
+    let told = told(file);
+    assert!(told.contains("windlass.yml:6:3") && told.contains("windlass.yml:2:3"), "{told}");
+}
+
 #[test]
 fn duplicate_keys_are_told_with_both_places() {
     assert_snapshot!(told("steps:\n  a:\n    run: x\n    about: y\n    run: z\n"), @r#"

@@ -21,7 +21,8 @@ pub(crate) struct HowArgs {
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub(crate) label: Vec<String>,
-    /// What to show of what steps print
+    /// What to show of what steps print; if not said everything, and on a terminal, where several run at a time, that of steps
+    /// that fail
     #[arg(long, value_name = "MODE", value_enum)]
     output: Option<Mode>,
     /// Print events as JSON, one a line

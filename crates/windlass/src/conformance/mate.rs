@@ -13,7 +13,7 @@ use crate::archive::{RunRecord, SealedRun};
 use crate::clock::Clock;
 use crate::journal::{Position, Recorded};
 use crate::link::{Link, WorkerSecret};
-use crate::worker::{Executor, Worker};
+use crate::worker::{Beside, Executor, Worker};
 
 /// Slots of a worker, and leases that it takes.
 const SLOTS: u32 = 2;
@@ -38,6 +38,7 @@ pub fn mate(
         },
         capacity: CAPACITY,
         leases_expire: true,
+        beside: Beside::Others,
         clock: Clock::of_runtime(),
         leader_grace: None,
         memory: None,

@@ -250,6 +250,7 @@ fn endings() -> Vec<Event> {
             done(StepStatus::Succeeded),
         ),
         reported(Outcome::exit(-1), done(StepStatus::Failed)),
+        ended(Outcome::exit(0), done(StepStatus::Succeeded), EndedAs::Ran(Span::millis(1 << 40))),
         reported(Outcome::plain(OutcomeKind::TimedOut), done(StepStatus::TimedOut)),
         reported(Outcome::plain(OutcomeKind::Cancelled), done(StepStatus::Cancelled)),
         reported(Outcome::exit(75), Next::Retry { at, avoid: Some(WORKER) }),

@@ -28,7 +28,7 @@ use crate::journal::Candidate;
 use crate::logs::{Announced, LogStore};
 use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::store::StoreError;
-use crate::worker::{Executor, Worker, WorkerError};
+use crate::worker::{Beside, Executor, Worker, WorkerError};
 
 /// The worker of a store that nobody else works for.
 const OWN: WorkerId = WorkerId(1);
@@ -79,6 +79,8 @@ pub struct Crew {
     pub slots: u32,
     /// What it advertises.
     pub labels: Labels,
+    /// Who else works here.
+    pub beside: Beside,
     /// What runs its attempts.
     pub executor: Arc<dyn Executor>,
 }
@@ -290,7 +292,10 @@ fn worker(handle: &Handle, crew: Crew) -> Worker {
         home: Home::SharedFate,
         spooled: Vec::new(),
     };
-    Worker::in_process(register, crew.slots + AHEAD, Arc::new(handle.clone()), crew.executor)
+    let capacity = crew.slots + AHEAD;
+    let worker = Worker::in_process(register, capacity, Arc::new(handle.clone()), crew.executor);
+    // The guard's clock, which also counts what a machine sleeps: both tell when things happened.
+    Worker { beside: crew.beside, clock: own_clock(), ..worker }
 }
 
 /// Terms end by time where others can lead, and time goes on while a machine sleeps.

@@ -19,7 +19,7 @@ use crate::journal::Position;
 use crate::local::{Crew, Office, Station, StationError, Stores, system_now};
 use crate::store::StoreError;
 use crate::worker::executors::{CallExecutor, Callees, Guards, Place};
-use crate::worker::labels;
+use crate::worker::{Beside, labels};
 
 /// Events that are read at once.
 const PAGE: usize = 16_384;
@@ -171,7 +171,8 @@ impl<'a> Runner<'a> {
         let labels = Labels::new(detected.iter().map(str::to_owned).chain(own));
         let executor = self.executor(callees, stores);
         let executor = Arc::new(executor.with_link(Arc::new(handle.clone())));
-        Crew { name: WORKER.to_owned(), slots: self.slots.unwrap_or_else(cores), labels, executor }
+        let slots = self.slots.unwrap_or_else(cores);
+        Crew { name: WORKER.to_owned(), slots, labels, beside: Beside::Nobody, executor }
     }
 
     fn executor(&self, callees: Callees, stores: &Stores) -> CallExecutor {

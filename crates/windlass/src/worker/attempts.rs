@@ -13,16 +13,16 @@ use windlass_core::session::{Deadline, Grant};
 use windlass_core::time::{Span, Time};
 
 use super::executor::{Attempt, Executor, News, Orders, Turn};
+use super::guard::InLine;
 
-/// Outcomes that may wait to be told; each is of an attempt that has ended, so more than a reply can grant never wait.
-const OUTCOMES_MAX: usize = 1_024;
+/// News that may wait to be heard. An attempt with more to tell waits, and nothing else does.
+const NEWS_MAX: usize = 1_024;
 
 /// Those that an executor has.
 #[derive(Debug)]
 pub(super) struct Attempts {
     executor: Arc<dyn Executor>,
-    /// How many begin beside each other.
-    slots: u32,
+    line: InLine,
     open: BTreeMap<Fence, Open>,
     /// How many of them would not line up.
     apart: usize,
@@ -51,9 +51,9 @@ pub(super) struct Heard {
 }
 
 impl Attempts {
-    pub(super) fn new(executor: Arc<dyn Executor>, slots: u32) -> Self {
-        let (tells, news) = mpsc::channel(OUTCOMES_MAX);
-        Self { executor, slots, open: BTreeMap::new(), apart: 0, tells, news }
+    pub(super) fn new(executor: Arc<dyn Executor>, line: InLine) -> Self {
+        let (tells, news) = mpsc::channel(NEWS_MAX);
+        Self { executor, line, open: BTreeMap::new(), apart: 0, tells, news }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -78,7 +78,7 @@ impl Attempts {
     pub(super) fn line_up(&mut self, grant: Grant, deadline: Option<Deadline>) {
         let fence = grant.lease.fence;
         let orders = self.attend(fence, deadline, true);
-        let turn = Turn { fence, slots: self.slots, tells: self.tells.clone() };
+        let turn = Turn { fence, line: self.line, tells: self.tells.clone() };
         let attempt = self.executor.line_up(grant, orders, turn);
         // Here and now: a task of its own would take its place whenever it came to it.
         self.follow(fence, taken_up(attempt));

@@ -18,11 +18,13 @@ use windlass_core::outcome::OutcomeKind;
 use windlass_core::session::{
     Action, Deadline, Finished, Refusal, Registered, Reply, SessionConfig, WorkerSession,
 };
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::attempts::{Attempts, Heard};
 use super::backoff::Backoff;
-use super::life::{Ends, Worker, WorkerError, wait_for};
+use super::guard::InLine;
+use super::life::{Beside, Ends, Worker, WorkerError, wait_for};
+use super::platform;
 use crate::link::LinkError;
 
 /// How long news waits for more of it while other steps run, and for the answer to an exchange that has just left: the
@@ -33,7 +35,8 @@ const LINGER: Duration = Duration::from_millis(1);
 /// commit, and steps that take less than a millisecond are worth less than one each.
 const LINGER_AHEAD: Duration = Duration::from_millis(5);
 
-/// The same where nobody else works: nothing that became ready could run elsewhere meanwhile.
+/// The same where nobody else works: nothing that became ready could run elsewhere meanwhile. Each wake-up costs more than what
+/// is then done for one short step.
 const LINGER_ALONE: Duration = Duration::from_millis(20);
 
 /// How long an exchange that tells of nothing but what has just started waits for an end to tell of: a step that is over
@@ -47,6 +50,9 @@ const REPORTS_WITHIN: Duration = Duration::from_secs(2);
 /// Attempts that stand in line at most. The shortest processes, two at a time, are half as many within the wait of the news
 /// that they are over; each costs a pipe while it stands there.
 const LINE_MAX: usize = 96;
+
+/// Descriptors for everything else: stores, logs, sockets, a terminal.
+const DESCRIPTORS_KEPT: usize = 96;
 
 /// How a shift ended.
 #[derive(Debug)]
@@ -94,6 +100,8 @@ pub(super) struct Shift<'a> {
     /// Outcomes that are kept for another life.
     kept: Vec<Fence>,
     attempts: Attempts,
+    /// How many of them may stand in line.
+    line_max: usize,
     /// Attempts that have ended since the last exchange.
     untold: usize,
     stage: Stage,
@@ -109,7 +117,9 @@ impl<'a> Shift<'a> {
             leases_expire: worker.leases_expire,
             bugs: windlass_core::planted::Bugs::NONE,
         };
-        let attempts = Attempts::new(Arc::clone(&worker.executor), worker.register.slots);
+        let news_wait = Span::millis(u64::try_from(lingers_ahead(worker).as_millis()).unwrap_or(0));
+        let line = InLine { below: worker.register.slots, news_wait };
+        let attempts = Attempts::new(Arc::clone(&worker.executor), line);
         Self {
             worker,
             session: WorkerSession::new(config, told),
@@ -123,6 +133,7 @@ impl<'a> Shift<'a> {
             bereft: None,
             kept: Vec::new(),
             attempts,
+            line_max: line_max(worker.register.slots),
             untold: 0,
             stage: Stage::Works,
         }
@@ -154,6 +165,8 @@ impl<'a> Shift<'a> {
                 () = wait_for(&mut ends.kill), if may_kill => self.give_up(false),
                 why = &mut broken => return Err(WorkerError::Broken(why)),
                 first = self.attempts.news() => {
+                    // Others that ended with it may be about to say so: the last that was woken is the first to run.
+                    tokio::task::yield_now().await;
                     let heard = self.attempts.hear(first, self.now());
                     self.hear_of_attempts(heard);
                 }
@@ -256,11 +269,7 @@ impl<'a> Shift<'a> {
 
     fn lingers_until(&self) -> Option<Instant> {
         let since = self.lingers_since?;
-        Some(since + if self.session.has_ahead() { self.lingers_ahead() } else { LINGER })
-    }
-
-    const fn lingers_ahead(&self) -> Duration {
-        if self.worker.leases_expire { LINGER_AHEAD } else { LINGER_ALONE }
+        Some(since + if self.session.has_ahead() { lingers_ahead(self.worker) } else { LINGER })
     }
 
     fn wakes_at(&self) -> Instant {
@@ -400,7 +409,7 @@ impl<'a> Shift<'a> {
             return;
         }
         let executor = &self.worker.executor;
-        let lined_up = self.session.line_up(LINE_MAX, |grant| executor.lines_up(grant));
+        let lined_up = self.session.line_up(self.line_max, |grant| executor.lines_up(grant));
         for action in lined_up {
             self.carry_out(action);
         }
@@ -429,4 +438,18 @@ impl<'a> Shift<'a> {
             }
         }
     }
+}
+
+const fn lingers_ahead(worker: &Worker) -> Duration {
+    match worker.beside {
+        Beside::Nobody => LINGER_ALONE,
+        Beside::Others => LINGER_AHEAD,
+    }
+}
+
+/// How many may stand in line beside so many that run: each has a pipe, of which both ends are here until the guard has one.
+fn line_max(slots: u32) -> usize {
+    let left = platform::descriptors_max().saturating_sub(DESCRIPTORS_KEPT);
+    let left = left.saturating_sub(2 * slots as usize);
+    (left / 2).min(LINE_MAX)
 }

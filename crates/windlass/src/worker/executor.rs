@@ -10,6 +10,8 @@ use windlass_core::outcome::Outcome;
 use windlass_core::session::{Deadline, Grant, Stop, Verdict};
 use windlass_core::time::Span;
 
+use super::guard::InLine;
+
 /// An attempt under way; it is over when its outcome is there and nothing of it is left.
 pub type Attempt = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -53,14 +55,14 @@ pub(super) enum News {
 #[derive(Debug)]
 pub struct Turn {
     pub(super) fence: Fence,
-    pub(super) slots: u32,
+    pub(super) line: InLine,
     pub(super) tells: mpsc::Sender<(Fence, News)>,
 }
 
 impl Turn {
-    /// It comes when fewer than this many run, and nobody is before it.
-    pub const fn slots(&self) -> u32 {
-        self.slots
+    /// When it comes, if nobody is before it.
+    pub const fn line(&self) -> InLine {
+        self.line
     }
 
     /// It came this long ago.

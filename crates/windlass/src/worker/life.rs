@@ -80,6 +80,15 @@ impl From<Shutdown> for Ends {
     }
 }
 
+/// Who works for the same leader as a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Nobody, and nobody will: what becomes ready could run nowhere else, so its news can wait longer.
+    Nobody,
+    /// Others, or others may come.
+    Others,
+}
+
 /// A worker.
 #[derive(Debug)]
 pub struct Worker {
@@ -89,6 +98,8 @@ pub struct Worker {
     pub capacity: u32,
     /// False where leader and worker share one fate.
     pub leases_expire: bool,
+    /// Who else works for its leader.
+    pub beside: Beside,
     /// By what its leases are counted: where they expire, a clock that counts suspension.
     pub clock: Clock,
     /// How long it goes on without an answer of any leader; for ever without.
@@ -113,6 +124,7 @@ impl Worker {
             register,
             capacity,
             leases_expire: false,
+            beside: Beside::Others,
             clock: Clock::of_runtime(),
             leader_grace: None,
             memory: None,

@@ -19,7 +19,7 @@ mod state;
 pub mod values;
 
 pub use executor::{Attempt, Executor, Orders, Over, Prepared, Turn};
-pub use life::{Ends, Worker, WorkerError};
+pub use life::{Beside, Ends, Worker, WorkerError};
 pub use state::{Membership, State, StateError};
 
 pub use crate::clock::Clock;

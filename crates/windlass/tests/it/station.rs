@@ -18,6 +18,7 @@ use windlass::core::time::Span;
 use windlass::journal::Position;
 use windlass::local::{Crew, Records, Station, Stores, system_now};
 use windlass::logs::LogId;
+use windlass::worker::Beside;
 use windlass::worker::executors::{Builtin, Place};
 use windlass::worker::guard::Guard;
 
@@ -42,7 +43,7 @@ async fn start(folder: &Path, stores: &Stores) -> Station {
     let logs = Arc::clone(&stores.logs);
     let executor = Arc::new(Builtin::new(place, guard.expect("a guard starts"), logs));
     let labels = Labels::new(["linux"]);
-    let crew = Crew { name: "here".to_owned(), slots: 2, labels, executor };
+    let crew = Crew { name: "here".to_owned(), slots: 2, labels, beside: Beside::Nobody, executor };
     Station::start(stores, crew).await.expect("nobody else leads")
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
-    /// What it is called; like its machine if not said
+    /// What it is called; like its machine if not said, with `-worker` beside a controller on the same
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
     /// A file with the cluster's token
@@ -78,6 +78,13 @@ fn joined(text: &str) -> Result<String, BadPlace> {
         text.parse::<Place>()?;
     }
     Ok(text.to_owned())
+}
+
+/// That of its machine. Beside a controller, whose own worker has that name, it is another.
+fn own_name(join: &[String]) -> String {
+    let host = environment::host_name();
+    let beside = |text: &String| text.parse().is_ok_and(|place: Place| place.is_here());
+    if join.iter().any(beside) { format!("{host}-worker") } else { host }
 }
 
 /// A name is shown in tables and is that of a folder.
@@ -130,7 +137,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         Some(Command::Revoke(args)) => return revoke::run(args, context),
         None => {}
     }
-    let name = args.name.clone().unwrap_or_else(environment::host_name);
+    let name = args.name.clone().unwrap_or_else(|| own_name(&args.join));
     let kept = || context.folder.join(STORE).join("workers").join(&name);
     let grace = args.leader_grace.map(|span| Duration::from_millis(span.as_millis()));
     serving::work(&Work {

@@ -47,7 +47,8 @@ impl Screen {
             (ahead, step.last_try().map(|last| last.fence))
         });
         let started = held.iter().filter(|step| step.status() == StepStatus::Running).count();
-        held.truncate(started.max(self.slots as usize));
+        let slots = self.summary.slots().unwrap_or(self.slots).min(self.slots);
+        held.truncate(started.max(slots as usize));
         held
     }
 

@@ -165,7 +165,8 @@ fn verdict_line(look: &Look, summary: &Summary, now: Time) -> String {
     };
     let head = format!("{} {status}", harmless(summary.plan().pipeline()));
     let worked = span_text(summary.worked(now));
-    let counts = tally_text(summary);
+    let overdue = if summary.is_overdue() { "its deadline passed; " } else { "" };
+    let counts = format!("{overdue}{}", tally_text(summary));
     let line = format!("{} {} in {worked}: {counts}", look.mark(mark), look.paint(ink, &head));
     flow(look, &line, 2)
 }

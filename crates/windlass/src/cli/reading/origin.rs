@@ -15,11 +15,13 @@ use crate::cli::project::{self, STORE};
 use crate::cli::serving::read_token;
 use crate::cli::settings::{CLIENT, ConfigArgs, Layers, Said, Whence};
 use crate::link::http::{Client, Credentials, Places, dialler};
+use crate::local::{is_led, is_of_cluster, leader_at};
 
 /// Which controller to ask.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ControllerArgs {
-    /// Ask this controller, or whoever leads of several with commas between; else `WINDLASS_URL` or `windlass context`
+    /// Ask this controller, or whoever leads of several with commas between; else `WINDLASS_URL`, `windlass context`, or who leads
+    /// here
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
     /// A file with the controller's token; else `WINDLASS_TOKEN_FILE`
@@ -69,10 +71,23 @@ impl OriginArgs {
 impl ControllerArgs {
     /// The controller, where there has to be one.
     pub(crate) fn controller(&self, context: &Context) -> Result<Controller, CliError> {
-        self.named(context)?.ok_or_else(|| {
-            CliError::usage("no controller is named")
+        if let Some(named) = self.named(context)? {
+            return Ok(named);
+        }
+        self.here(context).ok_or_else(|| {
+            CliError::usage("no controller is named, and none leads the store of this folder")
                 .hint("--to URL or WINDLASS_URL names one; `windlass context URL` saves one")
         })
+    }
+
+    /// The controller that leads the store of the project that one stands in.
+    fn here(&self, context: &Context) -> Option<Controller> {
+        let folder = folder(None, context).ok()?;
+        if !is_of_cluster(&folder) || !is_led(&folder) {
+            return None;
+        }
+        let (client, place) = leader_at(&folder);
+        Some(Controller::new(place.into(), client, self.flags()))
     }
 
     /// The controller that was named, if one was.

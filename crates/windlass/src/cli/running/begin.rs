@@ -32,6 +32,7 @@ use crate::local::{
 };
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
+use crate::worker::Beside;
 use crate::worker::executors::{Place, clear};
 use crate::worker::guard::{Guard, kill_strays};
 use crate::worker::values::Depot;
@@ -176,7 +177,9 @@ fn crew(
         link,
         traces: order.traces(),
     })?;
-    Ok(Crew { name, slots: order.slots, labels: order.labels.clone(), executor })
+    let (slots, labels) = (order.slots, order.labels.clone());
+    let beside = if order.leading.is_some() { Beside::Others } else { Beside::Nobody };
+    Ok(Crew { name, slots, labels, beside, executor })
 }
 
 /// A folder for what steps write for windlass, without what those of a killed one left.
@@ -279,7 +282,9 @@ async fn abandon(order: &Order, station: &Station, resumed: Option<RunId>) -> Re
             continue;
         }
         let what = format!("run {run} was interrupted and is cancelled now");
-        let hint = "`--resume` would have gone on with it";
+        let hint = format!(
+            "`--resume` would have gone on with it; `windlass rerun {run} --failed` does what it had not"
+        );
         output::talk(&format!("{} {what}; {hint}", order.look.paint(Ink::Quiet, "note:")));
         let cancel = Request::Cancel { run, level: CancelLevel::Kill };
         let asked = station.handle().ask(cancel).await;

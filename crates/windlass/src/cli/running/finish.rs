@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use windlass_core::id::StepIx;
+use windlass_core::outcome::RunStatus;
 use windlass_core::summary::{Asked, Summary, Verdict};
 
 use crate::cli::output::{
@@ -51,7 +52,12 @@ impl Finish<'_> {
                 self.warn(&format!("{} cannot be written: {error}", file.display()));
             }
         }
-        exit_code(summary, self.named, self.interrupted)
+        let code = exit_code(summary, self.named, self.interrupted);
+        if code == exit::UNMET_REQUIREMENT && summary.status() == RunStatus::Succeeded {
+            let what = "a step that was asked for by its name was skipped: nobody here can run it";
+            output::talk(&format!("{} {what}", look.paint(Ink::Bad, "error:")));
+        }
+        code
     }
 
     fn write_summary(&self, text: &str) {

@@ -25,7 +25,7 @@ use crate::shutdown::ShutdownSender;
 use crate::worker::executors::Traces;
 use crate::worker::guard::Guard;
 use crate::worker::values::Depot;
-use crate::worker::{Clock, Membership, State, Worker};
+use crate::worker::{Beside, Clock, Membership, State, Worker};
 
 /// Where a controller's own worker lives, in the folder of what is the controller's own.
 pub(super) const OWN_STATE: &str = "workers/leader";
@@ -79,29 +79,33 @@ impl Post {
             traces: Traces::Own(None),
         })?;
         let worker = Worker {
-            register: Register {
-                worker: membership.worker_id(),
-                name: order.name.as_str().into(),
-                incarnation,
-                labels: order.own_labels(),
-                slots: order.slots,
-                home: Home::Apart,
-                spooled: Vec::new(),
-            },
+            register: register(order, membership.worker_id(), incarnation),
             capacity: order.slots + AHEAD,
             leases_expire: true,
+            beside: Beside::Others,
             clock: Clock::of_machine(),
             leader_grace: None,
             link,
             memory: Some(membership),
             executor,
         };
-        let (drain, drains) = ShutdownSender::new();
+        let ((drain, drains), (shipped, ships)) = (ShutdownSender::new(), ShutdownSender::new());
         let log = order.log;
         let working = tokio::spawn(async move { tell(worker.run(drains).await.err(), log) });
-        let (shipped, ships) = ShutdownSender::new();
         let shipping = (shipped, tokio::spawn(shipping.run(ships)));
         Ok(OwnWorker { drain, working, shipping, guard, _state: state })
+    }
+}
+
+fn register(order: &Serve, worker: WorkerId, incarnation: Incarnation) -> Register {
+    Register {
+        worker,
+        name: order.name.as_str().into(),
+        incarnation,
+        labels: order.own_labels(),
+        slots: order.slots,
+        home: Home::Apart,
+        spooled: Vec::new(),
     }
 }
 

@@ -20,9 +20,9 @@ use crate::link::http::CallError;
 use crate::link::output::StoredOutput;
 use crate::local::{Crew, Office, Station, Stores, cluster_id};
 use crate::logs::Announced;
-use crate::worker::State;
 use crate::worker::executors::Traces;
 use crate::worker::values::Depot;
+use crate::worker::{Beside, State};
 
 /// How long an observer that begins looks for whom it observes, and how soon it looks again.
 const REACH_WITHIN: Duration = Duration::from_mins(1);
@@ -165,7 +165,8 @@ async fn crew(
         link,
         traces: Traces::Own(None),
     })?;
-    Ok(Crew { name, slots: order.slots, labels: order.own_labels(), executor })
+    let (slots, labels) = (order.slots, order.own_labels());
+    Ok(Crew { name, slots, labels, beside: Beside::Others, executor })
 }
 
 /// The id of a cluster whose stores are in a folder.

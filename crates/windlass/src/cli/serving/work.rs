@@ -24,7 +24,7 @@ use crate::shutdown::ShutdownSender;
 use crate::worker::executors::Traces;
 use crate::worker::guard::Guard;
 use crate::worker::values::Depot;
-use crate::worker::{Clock, Ends, Membership, State, StateError, Worker, WorkerError};
+use crate::worker::{Beside, Clock, Ends, Membership, State, StateError, Worker, WorkerError};
 
 /// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
 /// memory of the worker while a reply is read.
@@ -179,6 +179,7 @@ impl Joined {
             register,
             capacity: order.slots + AHEAD,
             leases_expire: true,
+            beside: Beside::Others,
             clock: Clock::of_machine(),
             leader_grace: order.leader_grace,
             memory: Some(Arc::clone(&membership)),

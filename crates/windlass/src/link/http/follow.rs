@@ -1,6 +1,7 @@
 //! Where leaders are, and whom a worker or client lets itself be sent to.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// The address of a controller: `http://host:port`, or `https://` where it speaks TLS.
@@ -36,6 +37,12 @@ impl Place {
     /// The port.
     pub const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Whether only this machine reaches it.
+    pub fn is_here(&self) -> bool {
+        let address = self.host.trim_start_matches('[').trim_end_matches(']');
+        self.host == "localhost" || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
     }
 }
 

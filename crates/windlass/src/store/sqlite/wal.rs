@@ -20,44 +20,56 @@ const ROOM: usize = 256 << 10;
 /// The log of a database that one thread writes to.
 #[derive(Debug)]
 pub(crate) struct Wal {
-    path: PathBuf,
+    /// Nothing if the database is nowhere that has a name.
+    path: Option<PathBuf>,
     /// Opened when there is one. Nobody has locks on this file that closing it could take away.
     file: Option<File>,
-    /// The length that it was given here.
-    length: u64,
+    /// The length that it was found with, or was given here.
+    length: Option<u64>,
+    /// The disk had none to spare.
+    given_up: bool,
 }
 
 impl Wal {
     /// The log of an open database.
     pub(crate) fn of(database: &Connection) -> Self {
-        let path = format!("{}-wal", database.path().unwrap_or_default());
-        Self { path: path.into(), file: None, length: 0 }
+        let path = database.path().filter(|path| !path.is_empty());
+        let path = path.map(|path| format!("{path}-wal").into());
+        Self { path, file: None, length: None, given_up: false }
     }
 
     /// Whether the last commit made it longer, and the next would too.
     pub(crate) fn is_outgrown(&mut self) -> bool {
-        let length = self.file().and_then(|file| Ok(file.metadata()?.len()));
-        length.is_ok_and(|length| length != self.length && length >= LENGTH_MIN)
+        if self.given_up {
+            return false;
+        }
+        let Ok(length) = self.file().and_then(|file| Ok(file.metadata()?.len())) else {
+            return false;
+        };
+        // One that was long before may be begun anew at the front: it has not grown.
+        let known = *self.length.get_or_insert(length);
+        length != known && length >= LENGTH_MIN
     }
 
-    /// Adds room. Without it commits take longer, and nothing else: where the disk has none to spare, it is not insisted on.
+    /// Adds room. Without it commits take longer, and nothing else: where the disk has none to spare, it is not asked again.
     ///
     /// The transaction is one that writes: while it is open nobody else does, whose pages would be written over.
     pub(crate) fn make_room(&mut self, _writes: &Transaction<'_>) {
         let Ok(file) = self.file() else { return };
         let Ok(length) = file.metadata().map(|metadata| metadata.len()) else { return };
-        self.length = if lengthen(file).is_ok() {
-            length + ROOM as u64
-        } else {
-            // Somebody needs what there is more. It fails if the disk is gone, which SQLite will tell.
-            drop(file.set_len(length));
-            length
-        };
+        if lengthen(file).is_ok() {
+            self.length = Some(length + ROOM as u64);
+            return;
+        }
+        // It fails if the disk is gone, which SQLite will tell.
+        drop(file.set_len(length));
+        self.given_up = true;
     }
 
     fn file(&mut self) -> io::Result<&File> {
         if self.file.is_none() {
-            self.file = Some(File::options().write(true).open(&self.path)?);
+            let path = self.path.as_ref().ok_or(io::ErrorKind::NotFound)?;
+            self.file = Some(File::options().write(true).open(path)?);
         }
         Ok(self.file.as_ref().expect("it was opened above"))
     }

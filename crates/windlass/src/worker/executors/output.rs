@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until};
@@ -50,18 +51,23 @@ impl Output {
         self.note(&read)
     }
 
-    /// What is there now, or comes; nothing at the end. For a step that is over: nothing is left alone any more.
+    /// What is there now, or comes; nothing at the end. For a step that is over: nothing is left alone any more, and nobody
+    /// waits to be woken for what is there.
     pub(super) async fn rest(&mut self) -> &[u8] {
         self.make_room();
-        if let Pipe::Unwatched { pipe, until } = &mut self.pipe {
-            let room = rustix::buffer::spare_capacity(&mut self.buffer);
-            let read = rustix::io::read(pipe, room).map_err(io::Error::from);
-            if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-                return self.note(&read);
+        let room = rustix::buffer::spare_capacity(&mut self.buffer);
+        let read = match &mut self.pipe {
+            Pipe::Unwatched { pipe, until } => {
+                *until = Instant::now();
+                rustix::io::read(pipe, room)
             }
-            *until = Instant::now();
+            Pipe::Watched(pipe) => rustix::io::read(pipe, room),
+            Pipe::Over => Ok(0),
+        };
+        match read {
+            Err(Errno::AGAIN) => self.read().await,
+            read => self.note(&read.map_err(io::Error::from)),
         }
-        self.read().await
     }
 
     fn watch(&mut self) {

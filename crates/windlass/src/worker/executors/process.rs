@@ -99,7 +99,7 @@ impl Process {
             dir: Some(take(dir)),
             kill_grace: self.grant.kill_grace,
             deadline,
-            waits_below: self.turn.as_ref().map(Turn::slots),
+            line: self.turn.as_ref().map(Turn::line),
             output: writer,
         };
         let guarded = match self.guard.spawn(spawn).await {
@@ -199,10 +199,10 @@ impl Process {
         let ended = Outcome::exit(code);
         match told {
             Told::Timeout => Outcome { kind: OutcomeKind::TimedOut, ..ended },
-            // A step that finished in spite of the order has finished.
-            Told::Stop if code != 0 => Outcome { kind: OutcomeKind::Cancelled, ..ended },
-            Told::Stop | Told::Nothing if code != 0 => ended,
-            Told::Stop | Told::Nothing => self.with_outputs(ended).await,
+            // Whatever its code: many that are told to end do so with 0, and have not done what they were for.
+            Told::Stop => Outcome { kind: OutcomeKind::Cancelled, ..ended },
+            Told::Nothing if code != 0 => ended,
+            Told::Nothing => self.with_outputs(ended).await,
         }
     }
 
@@ -224,8 +224,7 @@ impl Process {
             }
             Err(error) => {
                 self.record.say(&error.to_string()).await;
-                // Its exit code is that of a success: it would explain nothing.
-                Outcome::plain(OutcomeKind::Failed)
+                Outcome { kind: OutcomeKind::Failed, ..ended }
             }
         }
     }

@@ -34,7 +34,10 @@ enum EndedBy {
 enum Life {
     Runs,
     MayHaveEnded,
-    Exited,
+    /// Whether by itself and with success.
+    Exited {
+        well: bool,
+    },
 }
 
 /// A step that was started and of which something is left.
@@ -77,7 +80,12 @@ impl Charge {
 
     /// Whether its main process is known to have ended.
     pub(super) fn has_exited(&self) -> bool {
-        self.life == Life::Exited
+        matches!(self.life, Life::Exited { .. })
+    }
+
+    /// Whether its main process ended by itself and with success.
+    pub(super) fn went_well(&self) -> bool {
+        self.life == Life::Exited { well: true } && self.ended_by.is_none()
     }
 
     /// What becomes readable when its main process ends.
@@ -147,11 +155,10 @@ impl Charge {
             return None;
         }
         let exit = self.wait(WaitIdOptions::NOWAIT)?;
-        self.life = Life::Exited;
+        self.life = Life::Exited { well: exit == Exit::Code(0) };
         self.watch = None;
-        // What finished in spite of the order has finished.
-        let ended_by_it = self.ended_by == Some(EndedBy::Deadline) && exit != Exit::Code(0);
-        Some(if ended_by_it { Exit::Expired } else { exit })
+        // Whatever its code: many that are told to end do so with 0, and have not done what they were for.
+        Some(if self.ended_by == Some(EndedBy::Deadline) { Exit::Expired } else { exit })
     }
 
     /// Asks what the main process left behind to end, unless all of the step was told before: then those have the rest

@@ -83,6 +83,8 @@ pub(super) fn start(program: &Path) -> io::Result<(Child, UnixStream)> {
     let guard = Command::new(program)
         .arg(ARGUMENT)
         .env(SOCKET_VARIABLE, SOCKET)
+        // Whoever ends what is left of an earlier run finds it by this: the guard is no part of one.
+        .env_remove("WINDLASS_RUN")
         .stdin(Stdio::from(std::os::fd::OwnedFd::from(of_guard)))
         .stdout(Stdio::null())
         .spawn()?;

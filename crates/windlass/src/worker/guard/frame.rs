@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::cmsg_space;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage, recvmsg,
-    sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, recvmsg, sendmsg,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -127,6 +127,10 @@ impl Inbox {
         let mut beside = RecvAncillaryBuffer::new(&mut space);
         let mut into = [IoSliceMut::new(&mut self.bytes[self.end..])];
         let message = recvmsg(socket, &mut into, &mut beside, platform::RECEIVE)?;
+        if message.flags.contains(ReturnFlags::CTRUNC) {
+            // A descriptor was lost on the way: from now on each would be taken for that of another step.
+            return Err(io::Error::other("too many open files: a step's output was lost"));
+        }
         for part in beside.drain() {
             if let RecvAncillaryMessage::ScmRights(descriptors) = part {
                 self.descriptors.extend(descriptors.inspect(platform::keep_private));

@@ -13,7 +13,7 @@ use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
 
 use super::link::{Link, State};
-use super::message::{Exit, Order, Request};
+use super::message::{Exit, InLine, Order, Request};
 use crate::link::Will;
 use crate::worker::platform;
 
@@ -37,8 +37,8 @@ pub struct Spawn {
     pub kill_grace: Span,
     /// When it is to end, see [`Guarded::set_deadline`].
     pub deadline: Option<Deadline>,
-    /// It stands in line until fewer than this many steps run; otherwise it starts at once.
-    pub waits_below: Option<u32>,
+    /// It stands in line; otherwise it starts at once.
+    pub line: Option<InLine>,
     /// The writing end of a pipe for both its outputs.
     pub output: OwnedFd,
 }
@@ -97,7 +97,7 @@ impl Guard {
             dir: spawn.dir.map(|dir| dir.into_os_string().into()),
             grace: spawn.kill_grace,
             deadline: spawn.deadline,
-            waits_below: spawn.waits_below,
+            line: spawn.line,
         };
         let sent = self.orders.send(Command::Spawn(order, spawn.output, sender)).await;
         sent.map_err(|_| GuardLost)?;
@@ -191,7 +191,7 @@ impl Guarded {
         self.fence
     }
 
-    /// The number of its main process, from a few milliseconds after it has started.
+    /// The number of its main process, from when the news has come that it has started.
     pub fn pid(&self) -> Option<i32> {
         self.state.borrow().pid
     }

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use windlass_core::id::Fence;
 use windlass_core::time::{Span, Time};
 
-use super::message::Order;
+use super::message::{InLine, Order};
 
 /// How many times as many as may run stand in line when the line is long: the worker has time to send more before the last
 /// of them starts.
@@ -20,25 +20,32 @@ const LONG: usize = 2;
 const RESTS: Span = Span::millis(50);
 
 /// The line. First come, first started.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Line {
     waiting: VecDeque<(Order, OwnedFd)>,
-    /// How many may run, as the last in line was told.
-    below: u32,
+    /// How many may run, and how long news may wait, as the last in line was told.
+    kept: InLine,
     /// Nobody starts before.
     rests_until: Time,
 }
 
+impl Default for Line {
+    fn default() -> Self {
+        let kept = InLine { below: 0, news_wait: Span::ZERO };
+        Self { waiting: VecDeque::new(), kept, rests_until: Time::ZERO }
+    }
+}
+
 impl Line {
-    /// Adds one that starts when fewer than this many run.
-    pub(super) fn push(&mut self, below: u32, order: Order, output: OwnedFd) {
-        self.below = below;
+    /// Adds one.
+    pub(super) fn push(&mut self, kept: InLine, order: Order, output: OwnedFd) {
+        self.kept = kept;
         self.waiting.push_back((order, output));
     }
 
     /// The first, if there is room for it beside those that run.
     pub(super) fn next(&mut self, running: usize, now: Time) -> Option<(Order, OwnedFd)> {
-        let moves = running < self.below as usize && self.rests_until <= now;
+        let moves = running < self.kept.below as usize && self.rests_until <= now;
         if moves { self.waiting.pop_front() } else { None }
     }
 
@@ -60,8 +67,10 @@ impl Line {
         self.waiting.len() < before
     }
 
-    /// Whether those that run can end, and some after them, without anybody being needed here.
-    pub(super) fn is_long(&self) -> bool {
-        self.waiting.len() > LONG * self.below as usize
+    /// How long news of what went well may wait: those that run can end, and some after them, without anybody being needed
+    /// here. Nothing if the line is too short for that.
+    pub(super) fn news_wait(&self) -> Option<Span> {
+        let long = self.waiting.len() > LONG * self.kept.below as usize;
+        long.then_some(self.kept.news_wait)
     }
 }

@@ -45,8 +45,17 @@ pub(super) struct Order {
     pub(super) dir: Option<Text>,
     pub(super) grace: Span,
     pub(super) deadline: Option<Deadline>,
-    /// It stands in line until fewer than this many run.
-    pub(super) waits_below: Option<u32>,
+    /// It stands in line; otherwise it starts at once.
+    pub(super) line: Option<InLine>,
+}
+
+/// How a step stands in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InLine {
+    /// It starts when fewer than this many run.
+    pub below: u32,
+    /// How long news of what went well may wait while the line is long.
+    pub news_wait: Span,
 }
 
 /// What a guard tells its worker.

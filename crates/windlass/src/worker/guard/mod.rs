@@ -65,7 +65,7 @@ pub use entry::{main_if_asked, main_if_asked_with};
 #[cfg(unix)]
 pub use handle::{Guard, GuardLost, Guarded, HeldStep, Spawn};
 #[cfg(unix)]
-pub use message::{Exit, NotSpawned, NotSpawnedCause};
+pub use message::{Exit, InLine, NotSpawned, NotSpawnedCause};
 #[cfg(unix)]
 pub(crate) use own_key::own_key;
 #[cfg(unix)]

@@ -17,7 +17,7 @@ use super::charge::{Charge, Told};
 use super::frame::{Inbox, Outbox, Read};
 use super::held::Held;
 use super::line::Line;
-use super::message::{Event, Exit, Order, Request};
+use super::message::{Event, Order, Request};
 use super::own_key::is_own;
 use super::program::{self, Common, Mark};
 use super::testament::Testament;
@@ -28,10 +28,6 @@ use crate::worker::platform::{self, Alarm, Children, TICK};
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
 /// it, and the worker is woken once.
 const STARTED_WAITS: Span = Span::millis(5);
-
-/// All news of what went well waits this long while the line is long enough for the guard to go on without the worker.
-/// Each wake-up costs a core more than the worker then does for one step.
-const NEWS_WAITS: Span = Span::millis(20);
 
 /// Unread news beyond which no more orders are read: the worker is stopped, or far behind.
 const NEWS_MAX: usize = 1 << 20;
@@ -229,13 +225,13 @@ impl Process {
     /// Sees who has ended, and what that leaves behind.
     fn look(&mut self, now: Time) -> io::Result<()> {
         self.looked_at = now;
-        let told_at = if self.line.is_long() { now + NEWS_WAITS } else { now };
+        // What went well can wait while the line is long; what did not may keep those in line from starting.
+        let well_told_at = now + self.line.news_wait().unwrap_or(Span::ZERO);
         for index in 0..self.charges.len() {
             let charge = &mut self.charges[index];
             if let Some(exit) = charge.look() {
                 let fence = charge.fence;
-                // What failed may keep those in line from starting.
-                let told_at = if exit == Exit::Code(0) { told_at } else { now };
+                let told_at = if charge.went_well() { well_told_at } else { now };
                 self.tell(&Event::Exited { fence, exit }, told_at)?;
             }
         }
@@ -253,6 +249,7 @@ impl Process {
             if charge.is_stopped() && !is_own(fence) {
                 self.line.rest(now);
             }
+            let told_at = if charge.went_well() { well_told_at } else { now };
             self.gone.push(self.charges.swap_remove(index));
             self.tell(&Event::Gone { fence, at: now }, told_at)?;
         }
@@ -296,8 +293,8 @@ impl Process {
             match request {
                 Request::Spawn(order) => {
                     let output = self.inbox.descriptor();
-                    match (order.waits_below, output) {
-                        (Some(below), Some(output)) => self.line.push(below, order, output),
+                    match (order.line, output) {
+                        (Some(kept), Some(output)) => self.line.push(kept, order, output),
                         (_, output) => {
                             self.spawn(order, output, now)?;
                             break;
@@ -352,7 +349,7 @@ impl Process {
                 charge.set_deadline(deadline);
                 self.charges.push(charge);
                 let pid = pid.as_raw_nonzero().get();
-                let waits = if self.line.is_long() { NEWS_WAITS } else { STARTED_WAITS };
+                let waits = self.line.news_wait().unwrap_or(STARTED_WAITS);
                 self.tell(&Event::Spawned { fence, pid, at: now }, now + waits)
             }
         }

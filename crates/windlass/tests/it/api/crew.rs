@@ -7,7 +7,7 @@ use windlass::core::outcome::{Outcome, OutcomeKind};
 use windlass::core::requirement::Labels;
 use windlass::core::session::Grant;
 use windlass::local::Crew;
-use windlass::worker::{Attempt, Executor, Orders};
+use windlass::worker::{Attempt, Beside, Executor, Orders};
 
 use super::arrange::Controller;
 
@@ -38,7 +38,7 @@ pub(super) async fn working() -> (Controller, Arc<Semaphore>) {
     let allowed = Arc::new(Semaphore::new(0));
     let executor = Arc::new(Allowed(Arc::clone(&allowed)));
     let labels = Labels::new(["linux"]);
-    let crew = Crew { name: "here".to_owned(), slots: 8, labels, executor };
+    let crew = Crew { name: "here".to_owned(), slots: 8, labels, beside: Beside::Nobody, executor };
     controller.station.work(crew).await.expect("it works");
     (controller, allowed)
 }

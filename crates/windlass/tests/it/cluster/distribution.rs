@@ -199,3 +199,20 @@ fn output_is_there_while_a_step_runs_and_when_it_has_ended() {
     cluster.ended(&run);
     assert_eq!(read(), "first\nlast\n");
 }
+
+/// What the README says: nothing is named that need not be.
+#[test]
+fn a_worker_beside_its_controller_needs_no_name_and_commands_beside_it_no_address() {
+    let cluster = Cluster::start("");
+    let _worker = cluster.place.start(&format!("worker --join http://127.0.0.1:{}", cluster.port));
+    let names = || {
+        let workers = cluster.place.data("workers --json");
+        let names = workers.lines().map(serde_json::from_str::<serde_json::Value>);
+        names.map(|it| it.expect("JSON")["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    until("both are there", || {
+        let names: Vec<String> = names();
+        names.len() == 2 && names.iter().any(|name| name.ends_with("-worker"))
+    });
+    assert_eq!(cluster.place.run("locks").code, Some(0));
+}

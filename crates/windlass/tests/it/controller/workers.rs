@@ -20,7 +20,7 @@ use windlass::core::time::{Span, Time};
 use windlass::link::{Carried, Link, LinkError};
 use windlass::shutdown::ShutdownSender;
 use windlass::worker::{
-    Attempt, Clock, Ends, Executor, Membership, Orders, State, Worker, WorkerError,
+    Attempt, Beside, Clock, Ends, Executor, Membership, Orders, State, Worker, WorkerError,
 };
 
 use super::crew::{Mate, TestNode, journal, pass, plan, run, start};
@@ -159,6 +159,7 @@ impl Crewman {
             register,
             capacity: 4,
             leases_expire: true,
+            beside: Beside::Others,
             clock: Clock::of_runtime(),
             leader_grace: terms.leader_grace,
             memory: terms.memory,

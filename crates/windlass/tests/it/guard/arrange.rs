@@ -37,7 +37,7 @@ pub(super) fn step(fence: u64, argv: &[&str]) -> (Spawn, PipeReader) {
         dir: None,
         kill_grace: GRACE,
         deadline: None,
-        waits_below: None,
+        line: None,
         output: writer.into(),
     };
     (spawn, reader)

@@ -19,7 +19,7 @@ use windlass::journal::{Candidate, MemoryJournal};
 use windlass::logs::MemoryLogs;
 use windlass::shutdown::ShutdownSender;
 use windlass::worker::executors::{Builtin, Place};
-use windlass::worker::{Clock, Worker};
+use windlass::worker::{Beside, Clock, Worker};
 
 use super::arrange::{PATIENCE, alone, guard, is_alive, story, until};
 use crate::station::plan;
@@ -82,6 +82,7 @@ fn worker_to_be_frozen() {
             register,
             capacity: 2,
             leases_expire: true,
+            beside: Beside::Others,
             clock: Clock::of_machine(),
             leader_grace: None,
             memory: None,

@@ -4,14 +4,14 @@ use std::io::PipeReader;
 
 use windlass::core::session::StopHow;
 use windlass::core::time::Span;
-use windlass::worker::guard::{Exit, Guard, Guarded};
+use windlass::worker::guard::{Exit, Guard, Guarded, InLine};
 
 use super::arrange::{guard, run, shell, started, step, story};
 
 /// Has a step wait until nothing else runs.
 async fn line_up(guard: &Guard, fence: u64, argv: &[&str]) -> (Guarded, PipeReader) {
     let (mut spawn, output) = step(fence, argv);
-    spawn.waits_below = Some(1);
+    spawn.line = Some(InLine { below: 1, news_wait: Span::millis(20) });
     (guard.spawn(spawn).await.unwrap(), output)
 }
 

@@ -74,11 +74,47 @@ fn the_first_failure_ends_a_run_unless_it_is_to_keep_going() {
 }
 
 #[test]
+fn outputs_that_are_missing_are_told_as_such() {
+    let place = Place::with("name: o\nsteps:\n  a: { outputs: [v], run: 'echo hi; echo there' }\n");
+    let ended = place.run("run");
+    assert_eq!(ended.code, Some(1));
+    let told = "the step declares the output v and did not write it";
+    assert!(ended.err.contains(told), "{}", ended.err);
+    assert!(ended.err.contains("exit 0, but its outputs are not as declared"), "{}", ended.err);
+}
+
+#[test]
+fn a_named_step_that_nobody_can_run_is_told_beside_its_exit_code() {
+    let place = Place::with("name: g\nsteps:\n  g: { requires: gpu-of-nobody, run: true }\n");
+    let named = place.run("run g");
+    assert_eq!(named.code, Some(4));
+    assert!(
+        named.err.contains("error: a step that was asked for by its name was skipped"),
+        "{named:?}"
+    );
+    assert_eq!(place.run("run").code, Some(0));
+}
+
+/// Each step in line has a pipe: where there are few descriptors, fewer stand there.
+#[test]
+fn few_descriptors_make_no_step_fail() {
+    let steps = (0..300).map(|at| format!("  s{at}: {{ run: \"true\" }}"));
+    let steps = steps.collect::<Vec<_>>().join("\n");
+    let place = Place::with(&format!("name: few\nsteps:\n{steps}\n"));
+    let mut command = place.program("sh");
+    command.args(["-c", "ulimit -n 160; exec \"$W\" run --jobs 4"]);
+    command.env("W", env!("CARGO_BIN_EXE_windlass"));
+    let ended = place.start_command(command).ended();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}
+
+#[test]
 fn a_run_has_a_deadline() {
     let place = Place::with(
         "name: late\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n  b: { needs: a, run: 'echo b >> trace' }\n",
     );
     let ended = place.run("run --timeout 400ms");
+    assert!(ended.err.contains(": its deadline passed; "), "{}", ended.err);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert_eq!(place.lines("trace"), ["a"]);
     place.until_nothing_is_left(&[]);

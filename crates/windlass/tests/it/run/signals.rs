@@ -77,6 +77,19 @@ fn is_guard(pid: &str) -> bool {
     name.is_ok_and(|name| name.trim() == "windlass-guard")
 }
 
+/// What it left behind is ended with it, and is no reason to tell of its failure later.
+#[test]
+fn hardly_anything_starts_behind_a_failure_that_leaves_a_process() {
+    let steps = (0..200).map(|at| format!("  s{at}: {{ run: echo >> trace }}"));
+    let steps = steps.collect::<Vec<_>>().join("\n");
+    let place = Place::with(&format!(
+        "name: late\ndefaults: {{ kill_grace: 0s }}\nsteps:\n  first: {{ run: 'sleep 1000 & exit 1' }}\n{steps}\n"
+    ));
+    assert_eq!(place.run("run --jobs 1").code, Some(1));
+    let started = place.lines("trace").len();
+    assert!(started < 20, "{started} of 200");
+}
+
 #[test]
 fn what_waits_behind_a_step_that_is_told_to_end_never_starts() {
     let numbers: Vec<String> = (1..=60).map(|n| n.to_string()).collect();
@@ -93,6 +106,30 @@ fn what_waits_behind_a_step_that_is_told_to_end_never_starts() {
     assert_eq!(place.lines("started"), [""; 0]);
     assert_eq!(place.show()["counts"], serde_json::json!({ "cancelled": 61 }));
     place.until_nothing_is_left(&[]);
+}
+
+/// Many programs end with 0 when they are told to. That is no success: a rerun does what it had not.
+#[test]
+fn a_step_that_ends_well_because_it_was_told_to_is_cancelled() {
+    let place = Place::with(
+        r#"
+name: graceful
+steps:
+  work: { run: "trap 'exit 0' TERM; echo begin >> trace; until test -e go; do sleep 0.02; done; echo end >> trace" }
+  use: { needs: work, run: "echo use >> trace" }
+"#,
+    );
+    let running = place.start("run");
+    place.until_lines("trace", 1);
+    assert_eq!(place.run("cancel latest").code, Some(0));
+    assert_eq!(running.ended().code, Some(6));
+    assert_eq!(
+        (place.status("work"), place.status("use")),
+        ("cancelled".into(), "cancelled".into())
+    );
+    place.file("go", "");
+    assert_eq!(place.run("rerun latest --failed").code, Some(0));
+    assert_eq!(place.lines("trace"), ["begin", "begin", "end", "use"]);
 }
 
 #[test]

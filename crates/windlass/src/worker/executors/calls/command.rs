@@ -144,7 +144,7 @@ impl GuardedCommand {
             dir: Some(dir),
             kill_grace: call.grant.kill_grace,
             deadline: call.running.deadline(),
-            waits_below: None,
+            line: None,
             output,
         })
     }

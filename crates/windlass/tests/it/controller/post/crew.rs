@@ -20,7 +20,7 @@ use windlass::link::output::ShippedLogs;
 use windlass::link::post::{Key, Mailboxes, PostLink};
 use windlass::logs::{LogId, LogStore, MemoryLogs};
 use windlass::shutdown::ShutdownSender;
-use windlass::worker::{Attempt, Clock, Executor, Orders, Worker, WorkerError};
+use windlass::worker::{Attempt, Beside, Clock, Executor, Orders, Worker, WorkerError};
 
 use super::super::crew::{TestJournal, TestNode, pass, start};
 
@@ -172,6 +172,7 @@ impl Mate {
             },
             capacity: 8,
             leases_expire: true,
+            beside: Beside::Others,
             clock: Clock::of_runtime(),
             leader_grace: Some(GRACE),
             memory: None,
