@@ -47,9 +47,9 @@ const STARTS_WAIT: Duration = Duration::from_millis(10);
 /// answers.
 const REPORTS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Attempts that stand in line at most. The shortest processes, two at a time, are half as many within the wait of the news
-/// that they are over; each costs a pipe while it stands there.
-const LINE_MAX: usize = 96;
+/// Attempts that stand in line at most. The shortest processes, two at a time, are fewer within the wait of the news that they
+/// are over; each costs a pipe while it stands there.
+const LINE_MAX: usize = 64;
 
 /// Descriptors for everything else: stores, logs, sockets, a terminal.
 const DESCRIPTORS_KEPT: usize = 96;

@@ -17,6 +17,9 @@ use crate::store::{Now, Promise, StoreError, folder};
 
 const FILE: &str = "journal.db";
 
+/// Pages that the writer keeps, in SQLite's way to say KiB.
+const CACHE: i32 = -256;
+
 /// A journal in a file of SQLite.
 ///
 /// A call is on its way when it returns; dropping its promise does not take it back. Dropping the journal waits for
@@ -40,6 +43,9 @@ impl SqliteJournal {
         let place = file.display().to_string();
         folder::make(folder).map_err(|error| failure::of_io(&place, &error))?;
         let connection = connection::to_write(&file, &place, &TABLES)?;
+        // Appends touch the last page and those above it: more would only be kept in memory.
+        let small = connection.pragma_update(None, "cache_size", CACHE);
+        small.map_err(|error| failure::of_sqlite(&place, &error))?;
         let reader = start_reader(&file, &place)?;
         let writer = Writer::new(connection, (folder.to_owned(), place.clone()), now);
         let writer = Desk::start("journal-writer", &place, |requests| writer.run(requests))?;
