@@ -383,7 +383,8 @@ impl From<StationError> for CliError {
                     Some(address) => led
                         .hint(format!("it is a controller: `windlass submit FILE --to {address}`")),
                     None => led.hint(
-                        "wait for its end, or `windlass cancel latest` and `windlass watch latest`",
+                        "wait for its end (`windlass watch latest`), end it (`windlass cancel latest`), or \
+                         run beside it with `--store FOLDER`",
                     ),
                 }
             }
