@@ -12,8 +12,9 @@ use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
 
+use super::in_line::InLine;
 use super::link::{Link, State};
-use super::message::{Exit, InLine, Order, Request};
+use super::message::{Exit, Order, Request};
 use crate::link::Will;
 use crate::worker::platform;
 

@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 use windlass_core::id::Fence;
 use windlass_core::time::{Span, Time};
 
-use super::message::{InLine, Order};
+use super::in_line::InLine;
+use super::message::Order;
 
 /// How many times as many as may run stand in line when the line is long: the worker has time to send more before the last
 /// of them starts.

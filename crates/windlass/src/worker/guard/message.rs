@@ -10,6 +10,7 @@ use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
 
+use super::in_line::InLine;
 use crate::link::Will;
 
 /// What a worker tells its guard.
@@ -47,15 +48,6 @@ pub(super) struct Order {
     pub(super) deadline: Option<Deadline>,
     /// It stands in line; otherwise it starts at once.
     pub(super) line: Option<InLine>,
-}
-
-/// How a step stands in line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InLine {
-    /// It starts when fewer than this many run.
-    pub below: u32,
-    /// How long news of what went well may wait while the line is long.
-    pub news_wait: Span,
 }
 
 /// What a guard tells its worker.

@@ -41,6 +41,7 @@ mod frame;
 mod handle;
 #[cfg(unix)]
 mod held;
+mod in_line;
 #[cfg(unix)]
 mod line;
 #[cfg(unix)]
@@ -64,8 +65,9 @@ mod unsupported;
 pub use entry::{main_if_asked, main_if_asked_with};
 #[cfg(unix)]
 pub use handle::{Guard, GuardLost, Guarded, HeldStep, Spawn};
+pub use in_line::InLine;
 #[cfg(unix)]
-pub use message::{Exit, InLine, NotSpawned, NotSpawnedCause};
+pub use message::{Exit, NotSpawned, NotSpawnedCause};
 #[cfg(unix)]
 pub(crate) use own_key::own_key;
 #[cfg(unix)]

@@ -4,9 +4,7 @@
 //! lists its children and reads their environment (`/proc`). Elsewhere on Unix it knows process groups only and looks
 //! at them from time to time. On other systems there is no guard yet.
 
-#[cfg(unix)]
 mod limits;
-#[cfg(unix)]
 pub(crate) use limits::descriptors_max;
 #[cfg(target_os = "linux")]
 mod linux;
