@@ -6,7 +6,8 @@
 //! children may be the step's.
 
 use std::cell::Cell;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::process::{Pid, WaitOptions, getpgid, kill_process, waitpid};
 use windlass_core::id::Fence;
@@ -31,7 +32,7 @@ struct Orphan {
     /// It is dying, and nobody knows whose it is.
     dying: bool,
     /// Readable when it has ended.
-    watch: Option<OwnedFd>,
+    watch: Option<Arc<OwnedFd>>,
     told: Told,
 }
 
@@ -41,8 +42,8 @@ pub(super) struct Adopted(Vec<Orphan>);
 
 impl Adopted {
     /// What becomes readable when one of them ends whose end is waited for.
-    pub(super) fn watches(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().filter_map(|orphan| orphan.watch.as_ref().map(AsFd::as_fd))
+    pub(super) fn watches(&self) -> impl Iterator<Item = &Arc<OwnedFd>> {
+        self.0.iter().filter_map(|orphan| orphan.watch.as_ref())
     }
 
     /// Whether nothing is known of any.
@@ -58,7 +59,7 @@ impl Adopted {
     /// Takes in those children that are no main process of a step.
     pub(super) fn take_in(&mut self, children: &[Pid], charges: &[Charge], seen: (u64, Time)) {
         for pid in children.iter().copied() {
-            let known = charges.iter().any(|charge| charge.leader == pid)
+            let known = charges.iter().any(|charge| charge.leader == Some(pid))
                 || self.0.iter().any(|orphan| orphan.pid == pid);
             if !known {
                 self.0.push(Orphan {
@@ -123,7 +124,7 @@ impl Orphan {
 
     fn wait_for(&mut self) {
         if self.watch.is_none() {
-            self.watch = platform::watch(self.pid);
+            self.watch = platform::watch(self.pid).map(Arc::new);
         }
     }
 }
@@ -131,7 +132,7 @@ impl Orphan {
 /// The step that a process is of by its group or, else, by its mark; that one may be gone.
 fn marked(orphan: Pid, charges: &[Charge], mark: &Mark) -> Option<Fence> {
     let group = getpgid(Some(orphan)).ok();
-    let by_group = charges.iter().find(|charge| Some(charge.leader) == group);
+    let by_group = charges.iter().find(|charge| charge.leader.is_some() && charge.leader == group);
     let fence = Cell::new(by_group.map(|charge| charge.fence));
     if fence.get().is_none() {
         platform::environment_has(orphan, |entry| {

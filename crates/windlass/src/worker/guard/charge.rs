@@ -1,13 +1,14 @@
 //! A step as the guard sees it: one main process, its group, and when what has to be done to them.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
 
-use super::message::Exit;
+use super::message::{Exit, Order};
 use crate::worker::platform;
 
 /// How long what a main process leaves behind may take to end; its own grace if that is shorter. Nobody waits for it
@@ -32,6 +33,8 @@ enum EndedBy {
 /// What is known of a main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
+    /// There is none yet.
+    Starts,
     Runs,
     MayHaveEnded,
     /// Whether by itself and with success.
@@ -40,17 +43,27 @@ enum Life {
     },
 }
 
-/// A step that was started and of which something is left.
+/// How it becomes known that a main process has ended.
+#[derive(Debug)]
+enum Watch {
+    /// It becomes readable.
+    Descriptor(Arc<OwnedFd>),
+    /// Somebody waits for it and will say so.
+    Hand,
+    /// It has to be looked at.
+    Nobody,
+}
+
+/// A step that is started or was, and of which something is left.
 #[derive(Debug)]
 pub(super) struct Charge {
     pub(super) fence: Fence,
     /// Grows with each step that is started.
     pub(super) serial: u64,
-    /// The main process, which leads the group. It is not reaped before the step is gone, so that its number, which is
-    /// the group's too, stays its own.
-    pub(super) leader: Pid,
-    /// Readable when the main process has ended; without it, it has to be looked at.
-    watch: Option<OwnedFd>,
+    /// The main process, which leads the group, once there is one. It is not reaped before the step is gone, so that its
+    /// number, which is the group's too, stays its own.
+    pub(super) leader: Option<Pid>,
+    watch: Watch,
     pub(super) told: Told,
     life: Life,
     grace: Span,
@@ -62,20 +75,41 @@ pub(super) struct Charge {
 }
 
 impl Charge {
-    /// A step that has just started.
-    pub(super) fn new(fence: Fence, serial: u64, leader: Pid, grace: Span) -> Self {
+    /// A step that is about to start.
+    pub(super) fn of(order: &Order, serial: u64) -> Self {
         Self {
-            fence,
+            fence: order.fence,
             serial,
-            leader,
-            watch: platform::watch(leader),
+            leader: None,
+            watch: Watch::Nobody,
             told: Told::Nothing,
-            life: Life::Runs,
-            grace,
-            deadline: None,
+            life: Life::Starts,
+            grace: order.grace,
+            deadline: order.deadline,
             ended_by: None,
             kill_at: None,
         }
+    }
+
+    /// It has started, and somebody waits for its main process. What it was told meanwhile reaches it now.
+    pub(super) fn started_by_hand(&mut self, leader: Pid) {
+        self.start(leader, Watch::Hand);
+    }
+
+    /// It has started, and its main process is to be watched.
+    pub(super) fn started(&mut self, leader: Pid) {
+        let watch = platform::watch(leader).map(Arc::new);
+        self.start(leader, watch.map_or(Watch::Nobody, Watch::Descriptor));
+    }
+
+    fn start(&mut self, leader: Pid, watch: Watch) {
+        (self.leader, self.watch, self.life) = (Some(leader), watch, Life::Runs);
+        self.signal(self.told);
+    }
+
+    /// Whether it is being started.
+    pub(super) fn is_starting(&self) -> bool {
+        self.life == Life::Starts
     }
 
     /// Whether its main process is known to have ended.
@@ -89,18 +123,21 @@ impl Charge {
     }
 
     /// What becomes readable when its main process ends.
-    pub(super) fn watch(&self) -> Option<BorrowedFd<'_>> {
-        self.watch.as_ref().map(AsFd::as_fd)
+    pub(super) fn watch(&self) -> Option<&Arc<OwnedFd>> {
+        match &self.watch {
+            Watch::Descriptor(watch) => Some(watch),
+            Watch::Hand | Watch::Nobody => None,
+        }
     }
 
     /// Whether its main process has to be looked at: nothing would tell.
     pub(super) fn is_unwatched(&self) -> bool {
-        self.watch.is_none() && !self.has_exited()
+        matches!(self.watch, Watch::Nobody) && self.life == Life::Runs
     }
 
-    /// Remembers what its watch told.
-    pub(super) const fn notice(&mut self, fired: bool) {
-        if fired {
+    /// Its watch says that its main process has ended.
+    pub(super) fn notice(&mut self) {
+        if self.life == Life::Runs {
             self.life = Life::MayHaveEnded;
         }
     }
@@ -151,12 +188,12 @@ impl Charge {
 
     /// Sees that the main process has ended, once.
     pub(super) fn look(&mut self) -> Option<Exit> {
-        if self.life == Life::Runs && self.watch.is_some() || self.has_exited() {
+        if self.life != Life::MayHaveEnded && !self.is_unwatched() {
             return None;
         }
         let exit = self.wait(WaitIdOptions::NOWAIT)?;
         self.life = Life::Exited { well: exit == Exit::Code(0) };
-        self.watch = None;
+        self.watch = Watch::Nobody;
         // Whatever its code: many that are told to end do so with 0, and have not done what they were for.
         Some(if self.ended_by == Some(EndedBy::Deadline) { Exit::Expired } else { exit })
     }
@@ -176,7 +213,7 @@ impl Charge {
 
     fn wait(&self, options: WaitIdOptions) -> Option<Exit> {
         let options = options | WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-        match waitid(WaitId::Pid(self.leader), options) {
+        match waitid(WaitId::Pid(self.leader?), options) {
             Ok(None) => None,
             Ok(Some(status)) => {
                 let signal = status.terminating_signal().map(Exit::Signal);
@@ -195,11 +232,16 @@ impl Charge {
     fn tell(&mut self, what: Told) {
         if self.told < what {
             self.told = what;
-            signal(what, |signal| {
-                // It fails if nothing of the group is left.
-                let _ = kill_process_group(self.leader, signal);
-            });
+            self.signal(what);
         }
+    }
+
+    fn signal(&self, what: Told) {
+        let Some(leader) = self.leader else { return };
+        signal(what, |signal| {
+            // It fails if nothing of the group is left.
+            let _ = kill_process_group(leader, signal);
+        });
     }
 }
 

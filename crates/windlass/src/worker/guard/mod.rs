@@ -18,7 +18,7 @@
 //! - A step that runs inside the worker, as a function of its program, cannot be ended without the worker. The guard is told of
 //!   it before it begins, names it if the worker dies, and kills the worker if it is not over by its deadline.
 //! - A step that stands in line starts when another has ended, without a word from the worker; who is withdrawn before
-//!   its turn never starts, and nothing starts once the worker's death is seen.
+//!   its turn never starts, and no other's turn comes once the worker's death is seen.
 //! - A deadline holds while the worker is dead, stopped or too busy to act, and counts suspension.
 //! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. What they mean is
 //!   for the worker to decide, and so is a signal that was sent to the guard itself. Steps have no controlling terminal.
@@ -40,6 +40,8 @@ mod frame;
 #[cfg(unix)]
 mod handle;
 #[cfg(unix)]
+mod hands;
+#[cfg(unix)]
 mod held;
 mod in_line;
 #[cfg(unix)]
@@ -55,11 +57,15 @@ mod process;
 #[cfg(unix)]
 mod program;
 #[cfg(unix)]
+mod state;
+#[cfg(unix)]
 mod stray;
 #[cfg(unix)]
 mod testament;
 #[cfg(not(unix))]
 mod unsupported;
+#[cfg(unix)]
+mod wait;
 
 #[cfg(unix)]
 pub use entry::{main_if_asked, main_if_asked_with};

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -82,7 +83,7 @@ pub(super) fn own_path() -> OsString {
 /// What the steps of a guard have in common.
 #[derive(Debug)]
 pub(super) struct Common {
-    pub(super) mark: Mark,
+    pub(super) mark: Arc<Mark>,
     /// The guard's own search path, which is that of a step that sets none.
     pub(super) path: OsString,
 }

@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{
@@ -60,7 +61,7 @@ pub(crate) const fn keep_private(_received: &OwnedFd) {}
 /// passed during suspension has to be acted upon at once on waking.
 #[derive(Debug)]
 pub(crate) struct Alarm {
-    timer: OwnedFd,
+    timer: Arc<OwnedFd>,
     at: Option<Time>,
 }
 
@@ -68,10 +69,11 @@ impl Alarm {
     /// A timer that is not set.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        Ok(Self { timer: timerfd_create(TimerfdClockId::Boottime, flags)?, at: None })
+        let timer = Arc::new(timerfd_create(TimerfdClockId::Boottime, flags)?);
+        Ok(Self { timer, at: None })
     }
 
-    /// Sets it. It stays due until it is set anew.
+    /// Sets it, also for who waits already. It stays due until it is set anew.
     pub(crate) fn set(&mut self, at: Option<Time>) -> io::Result<()> {
         if self.at == at {
             return Ok(());
@@ -88,8 +90,8 @@ impl Alarm {
 
     /// What to wait for.
     #[expect(clippy::unnecessary_wraps, reason = "other systems have no such descriptor")]
-    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.timer.as_fd())
+    pub(crate) fn descriptor(&self) -> Option<Arc<OwnedFd>> {
+        Some(Arc::clone(&self.timer))
     }
 
     /// How long to wait at most: on this system the descriptor says it.
@@ -99,7 +101,10 @@ impl Alarm {
     }
 }
 
-/// The list of this process's children, which includes every adopted orphan.
+/// The list of this process's adopted orphans.
+///
+/// The kernel keeps a list for each thread: of the children that the thread started. Orphans are given to the first thread
+/// that lives. If that one starts nothing, its list holds them and nobody else.
 #[derive(Debug)]
 pub(crate) struct Children {
     /// The kernel's list, if it has one; all of `/proc` is searched otherwise.
@@ -108,11 +113,16 @@ pub(crate) struct Children {
 }
 
 impl Children {
-    /// The children of the calling process, which must have one thread only.
+    /// Of the calling process, whose first thread must start nothing.
     pub(crate) fn open() -> Self {
         let own = getpid().as_raw_nonzero();
         let list = File::open(format!("/proc/self/task/{own}/children")).ok();
         Self { list, page: Box::new([0; LIST_PAGE]) }
+    }
+
+    /// Whether it holds orphans only; otherwise it holds every child.
+    pub(crate) const fn are_orphans(&self) -> bool {
+        self.list.is_some()
     }
 
     /// Lists all of them, zombies included.

@@ -3,8 +3,9 @@
 //! A process that leaves its group is not found here, and nothing is found by its environment.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, test_kill_process_group};
@@ -66,7 +67,7 @@ impl Alarm {
 
     /// There is none to wait for.
     #[expect(clippy::unused_self, reason = "Linux has one")]
-    pub(crate) const fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) const fn descriptor(&self) -> Option<Arc<OwnedFd>> {
         None
     }
 
@@ -84,6 +85,13 @@ impl Children {
     /// The children of the calling process.
     pub(crate) const fn open() -> Self {
         Self
+    }
+
+    /// What it lists has to be told apart from what was started: nobody wakes who waits for everything here, so that
+    /// nothing is started beside it.
+    #[expect(clippy::unused_self, reason = "as on Linux")]
+    pub(crate) const fn are_orphans(&self) -> bool {
+        false
     }
 
     /// Lists none.

@@ -6,12 +6,21 @@ use windlass::core::session::StopHow;
 use windlass::core::time::Span;
 use windlass::worker::guard::{Exit, Guard, Guarded, InLine};
 
-use super::arrange::{guard, run, shell, started, step, story};
+use super::arrange::{guard, is_alive, rest, run, shell, started, step, story};
 
 /// Has a step wait until nothing else runs.
 async fn line_up(guard: &Guard, fence: u64, argv: &[&str]) -> (Guarded, PipeReader) {
+    line_up_below(guard, 1, (fence, argv)).await
+}
+
+/// Has a step wait until fewer than so many run.
+async fn line_up_below(
+    guard: &Guard,
+    below: u32,
+    (fence, argv): (u64, &[&str]),
+) -> (Guarded, PipeReader) {
     let (mut spawn, output) = step(fence, argv);
-    spawn.line = Some(InLine { below: 1, news_wait: Span::millis(20) });
+    spawn.line = Some(InLine { below, news_wait: Span::millis(20) });
     (guard.spawn(spawn).await.unwrap(), output)
 }
 
@@ -54,7 +63,7 @@ fn who_is_withdrawn_or_stopped_in_line_never_starts() {
         assert_eq!(first.pid().map(|_| fourth.pid()), Some(None));
         first.stop(StopHow::Kill, Span::ZERO).await;
         assert_eq!(fourth.gone().await, Exit::Code(0));
-        let [second, third, fourth] = [of_second, of_third, of_fourth].map(super::arrange::rest);
+        let [second, third, fourth] = [of_second, of_third, of_fourth].map(rest);
         assert_eq!(
             (second.await, third.await, fourth.await),
             (String::new(), String::new(), "four\n".to_owned())
@@ -86,6 +95,77 @@ fn what_stands_in_line_when_its_guard_ends_never_starts() {
         let (second, of_second) = line_up(&guard, 2, &["echo", "two"]).await;
         guard.end().await;
         assert_eq!(second.gone().await, Exit::Lost);
-        assert_eq!(super::arrange::rest(of_second).await, "");
+        assert_eq!(rest(of_second).await, "");
+    });
+}
+
+/// What they are, and what has to come of them, in turn.
+const KINDS: [(&[&str], i32); 4] = [
+    (&["true"], 0),
+    (&["sh", "-c", "exit 3"], 3),
+    (&["no-such-program"], 127),
+    // Leaves somebody behind who is not in the step's group.
+    (&["sh", "-c", "setsid sleep 1000 & echo $!"], 0),
+];
+
+#[test]
+fn many_in_line_run_beside_each_other_and_each_comes_to_its_own_end() {
+    story(async {
+        let guard = guard().await;
+        let mut steps = Vec::new();
+        for (fence, (argv, code)) in (1..=200).zip(KINDS.into_iter().cycle()) {
+            let (guarded, output) = line_up_below(&guard, 3, (fence, argv)).await;
+            steps.push((guarded, output, code));
+        }
+        for (guarded, output, code) in steps {
+            let ended = match guarded.gone().await {
+                Exit::Code(code) => code,
+                Exit::NotSpawned(why) => why.code(),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(ended, code);
+            let left = rest(output).await;
+            assert!(!left.lines().any(is_alive), "{left} outlived its step");
+        }
+        guard.end().await;
+    });
+}
+
+#[test]
+fn no_more_run_at_a_time_than_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("cd {}; touch $$; ls | wc -l; rm $$", folder.path().display());
+    story(async {
+        let guard = guard().await;
+        let mut steps = Vec::new();
+        for fence in 1..=60 {
+            steps.push(line_up_below(&guard, 3, (fence, &["sh", "-c", &script])).await);
+        }
+        let mut most = 0;
+        for (guarded, output) in steps {
+            assert_eq!(guarded.gone().await, Exit::Code(0));
+            most = most.max(rest(output).await.trim().parse::<u32>().unwrap());
+        }
+        assert!((2..=3).contains(&most), "{most}");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn who_came_from_the_line_is_stopped_like_any_other() {
+    story(async {
+        let guard = guard().await;
+        let mut steps = Vec::new();
+        for fence in 1..=8 {
+            steps.push(line_up_below(&guard, 8, (fence, &["sleep", "1000"])).await.0);
+        }
+        for step in &steps {
+            // Also those that are being started at this very moment.
+            step.stop(StopHow::Kill, Span::ZERO).await;
+        }
+        for step in steps {
+            assert!(matches!(step.gone().await, Exit::Signal(9) | Exit::Withdrawn));
+        }
+        guard.end().await;
     });
 }

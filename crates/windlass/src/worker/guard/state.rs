@@ -1,0 +1,487 @@
+//! What the guard knows, and what follows from what it hears: one thread at a time has it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use rustix::event::{PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
+use windlass_core::id::Fence;
+use windlass_core::time::{Span, Time};
+
+use super::adopted::Adopted;
+use super::charge::{Charge, Told};
+use super::frame::{Inbox, Outbox, Read};
+use super::held::Held;
+use super::line::Line;
+use super::message::{Event, NotSpawned, Order, Request};
+use super::own_key::is_own;
+use super::program::Mark;
+use super::testament::Testament;
+use super::wait::{Wait, Woken};
+use crate::clock;
+use crate::worker::platform::{self, Alarm, Children, TICK};
+
+/// The news that a step has started waits this long for other news to go with it: most of the short steps end within
+/// it, and the worker is woken once.
+const STARTED_WAITS: Span = Span::millis(5);
+
+/// Unread news beyond which no more orders are read: the worker is stopped, or far behind.
+const NEWS_MAX: usize = 1 << 20;
+
+/// How often orphans are listed in a row because some had died. More come up only if a step produces them without end:
+/// then the guard has to see to other things in between.
+const ROUNDS: usize = 16;
+
+/// What came of listening to the worker.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// Nothing that has to be done at once.
+    Nothing,
+    /// Start this; the rest is to be heard after it.
+    Start(Start),
+    /// The worker said goodbye.
+    Bye,
+    /// The worker is gone without a word.
+    Death,
+}
+
+/// A step that is to be started now. There is a charge for it already.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) order: Order,
+    pub(super) output: Option<OwnedFd>,
+    pub(super) at: Time,
+}
+
+/// Who waits for the end of a step's main process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watcher {
+    /// Who waits for everything, by a descriptor.
+    Descriptor,
+    /// A thread of its own.
+    Hand,
+}
+
+/// What the guard knows.
+#[derive(Debug)]
+pub(super) struct State {
+    socket: Arc<UnixStream>,
+    inbox: Inbox,
+    outbox: Outbox,
+    /// When the outbox has to be written.
+    write_at: Option<Time>,
+    charges: Vec<Charge>,
+    line: Line,
+    /// What runs in the worker itself.
+    held: Held,
+    /// Those that are gone and not reaped.
+    gone: Vec<Charge>,
+    adopted: Adopted,
+    children: Children,
+    /// The children as last listed.
+    listed: Vec<Pid>,
+    /// When it last looked at them.
+    looked_at: Time,
+    alarm: Alarm,
+    /// When who waits for everything wakes in any case.
+    wakes_at: Option<Time>,
+    mark: Arc<Mark>,
+    serial: u64,
+    /// What kept a hand from going on.
+    failed: Option<io::Error>,
+    pub(super) testament: Testament,
+}
+
+impl State {
+    /// Nothing runs yet.
+    pub(super) fn new(socket: Arc<UnixStream>, mark: Arc<Mark>) -> io::Result<Self> {
+        Ok(Self {
+            socket,
+            inbox: Inbox::default(),
+            outbox: Outbox::default(),
+            write_at: None,
+            charges: Vec::new(),
+            line: Line::default(),
+            held: Held::of_parent(),
+            gone: Vec::new(),
+            adopted: Adopted::default(),
+            children: Children::open(),
+            listed: Vec::new(),
+            looked_at: Time::ZERO,
+            alarm: Alarm::new()?,
+            wakes_at: None,
+            mark,
+            serial: 0,
+            failed: None,
+            testament: Testament::default(),
+        })
+    }
+
+    /// Says that it is up.
+    pub(super) fn greet(&mut self) -> io::Result<()> {
+        self.tell(&Event::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)
+    }
+
+    /// What to wait for. The next word has to be [`Self::woken`].
+    pub(super) fn waits_for(&mut self) -> io::Result<Wait> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let now = clock::since_start();
+        let due = self.charges.iter().filter_map(Charge::due).chain(self.held.due()).min();
+        self.alarm.set(due)?;
+        let limit = self.longest_wait(now);
+        self.wakes_at = limit.map(|limit| now + limit).into_iter().chain(due).min();
+        let behind = self.outbox.len() >= NEWS_MAX || self.inbox.has_message();
+        let unread = if behind { PollFlags::HUP } else { PollFlags::IN };
+        let unwritten = self.write_at.is_none() && !self.outbox.is_empty();
+        let unwritten = if unwritten { PollFlags::OUT } else { PollFlags::empty() };
+        let of_charge = |charge: &Charge| Some((Some(charge.fence), Arc::clone(charge.watch()?)));
+        let of_orphans = self.adopted.watches().map(|watch| (None, Arc::clone(watch)));
+        Ok(Wait {
+            socket: Arc::clone(&self.socket),
+            socket_for: unread | unwritten,
+            alarm: self.alarm.descriptor(),
+            watches: self.charges.iter().filter_map(of_charge).chain(of_orphans).collect(),
+            limit,
+        })
+    }
+
+    /// Nothing runs: without end. Otherwise until something has to be looked at that tells nothing by itself.
+    fn longest_wait(&self, now: Time) -> Option<Span> {
+        let write = self.write_at.map(|at| at.since(now));
+        let order = self.inbox.has_message().then_some(Span::ZERO);
+        let busy = !self.charges.is_empty() || !self.adopted.is_empty();
+        self.alarm
+            .wait(now)
+            .into_iter()
+            .chain(write)
+            .chain(order)
+            .chain(self.line.rests_for(now))
+            .chain(busy.then_some(TICK))
+            .min()
+    }
+
+    /// Takes in what a wait ended with: who has ended, and what has to be told of it.
+    pub(super) fn woken(&mut self, woken: &Woken, now: Time) -> io::Result<()> {
+        self.wakes_at = Some(Time::ZERO);
+        for fence in woken.steps() {
+            self.with(fence, Charge::notice);
+        }
+        let unwatched = self.charges.iter().any(Charge::is_unwatched);
+        // Nothing came: the time to look without being told.
+        let waited = woken.is_empty() && !self.inbox.has_message();
+        let ended = waited || unwatched || woken.ended();
+        if ended || now.since(self.looked_at) >= TICK {
+            self.look(now)?;
+        }
+        // Before others start: a spawn takes its time, and the worker can use it.
+        self.write(now);
+        Ok(())
+    }
+
+    /// Hears what the worker says, and does what is due.
+    pub(super) fn hear(&mut self, told: bool, now: Time) -> io::Result<Heard> {
+        let alive = !told || self.read()?;
+        let heard = if alive { self.obey(now)? } else { Heard::Death };
+        if !matches!(heard, Heard::Nothing | Heard::Start(_)) {
+            self.close();
+            return Ok(heard);
+        }
+        self.charges.iter_mut().for_each(|charge| charge.enforce(now));
+        self.held.enforce(now);
+        if self.charges.iter().any(|charge| charge.told > Told::Nothing) {
+            self.look(now)?;
+        }
+        self.write(now);
+        Ok(heard)
+    }
+
+    /// The main process of a step has ended, says who waited for it.
+    pub(super) fn ended(&mut self, fence: Fence, now: Time) -> io::Result<()> {
+        self.with(fence, Charge::notice);
+        self.look(now)?;
+        self.write(now);
+        Ok(())
+    }
+
+    /// Wakes who waits for everything, if something is due before it would wake by itself.
+    pub(super) fn see_to_what_is_due(&mut self, now: Time) -> io::Result<()> {
+        let unwritten = self.write_at.is_none() && !self.outbox.is_empty();
+        let at_once = (unwritten || !self.adopted.is_empty()).then_some(now);
+        let of_charges = self.charges.iter().filter_map(Charge::due);
+        let rests = self.line.rests_for(now).map(|rest| now + rest);
+        let due = of_charges.chain(self.write_at).chain(rests).chain(at_once).min();
+        if due.is_some_and(|due| self.wakes_at.is_none_or(|wakes_at| due < wakes_at)) {
+            self.wakes_at = due;
+            self.alarm.set(due)?;
+        }
+        Ok(())
+    }
+
+    /// Sees who has ended, and what that leaves behind.
+    fn look(&mut self, now: Time) -> io::Result<()> {
+        self.looked_at = now;
+        // What went well can wait while the line is long; what did not may keep those in line from starting.
+        let well_told_at = now + self.line.news_wait().unwrap_or(Span::ZERO);
+        for index in 0..self.charges.len() {
+            let charge = &mut self.charges[index];
+            if let Some(exit) = charge.look() {
+                let fence = charge.fence;
+                let told_at = if charge.went_well() { well_told_at } else { now };
+                self.tell(&Event::Exited { fence, exit }, told_at)?;
+            }
+        }
+        // After the main processes: their orphans are there by the time that their end is seen.
+        self.adopt(now)?;
+        for index in (0..self.charges.len()).rev() {
+            let charge = &mut self.charges[index];
+            let fence = charge.fence;
+            let left =
+                self.adopted.has_of(fence) || charge.leader.is_some_and(platform::group_left);
+            if !charge.has_exited() || left {
+                charge.clear_up(now);
+                self.adopted.follow(charge);
+                continue;
+            }
+            if charge.is_stopped() && !is_own(fence) {
+                self.line.rest(now);
+            }
+            let told_at = if charge.went_well() { well_told_at } else { now };
+            self.gone.push(self.charges.swap_remove(index));
+            self.tell(&Event::Gone { fence, at: now }, told_at)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in new orphans and reaps dead ones.
+    fn adopt(&mut self, now: Time) -> io::Result<()> {
+        for _ in 0..ROUNDS {
+            self.children.list(&mut self.listed)?;
+            // Every main process that is in the list stays there: it is reaped last.
+            if self.adopted.is_empty() && self.listed.len() <= self.charges_listed() {
+                return Ok(());
+            }
+            self.adopted.take_in(&self.listed, &self.charges, (self.serial, now));
+            let some_died = self.adopted.reap();
+            self.adopted.attribute(&self.charges, &self.mark, now);
+            if !some_died {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of the charges are children by the list.
+    fn charges_listed(&self) -> usize {
+        if self.children.are_orphans() { 0 } else { self.charges.len() }
+    }
+
+    /// Reads what the worker sent. False if it is gone.
+    fn read(&mut self) -> io::Result<bool> {
+        match self.inbox.read(self.socket.as_fd()) {
+            Ok(Read::Some) => Ok(true),
+            Ok(Read::End) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            // It died before it had read all that it was told.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Obeys what was read, up to the next start: that takes longest, and who has ended meanwhile is told first, so that
+    /// the worker decides what comes next while the guard starts what comes now.
+    fn obey(&mut self, now: Time) -> io::Result<Heard> {
+        while let Some(request) = self.inbox.next()? {
+            match request {
+                Request::Spawn(order) => {
+                    let output = self.inbox.descriptor();
+                    match (order.line, output) {
+                        (Some(kept), Some(output)) => self.line.push(kept, order, output),
+                        (_, output) => return Ok(Heard::Start(self.begin(order, output, now))),
+                    }
+                }
+                Request::Withdraw { fence } => self.withdraw(fence, now)?,
+                Request::Hold { fence, at } => {
+                    self.testament.started(fence);
+                    self.held.hold(fence, at);
+                }
+                Request::Release { fence } => self.held.release(fence),
+                Request::Stop { fence, how, grace } => {
+                    self.withdraw(fence, now)?;
+                    self.with(fence, |charge| charge.stop(how, grace, now));
+                }
+                Request::Deadline { fence, at } => {
+                    self.held.set_deadline(fence, at);
+                    self.with(fence, |charge| charge.set_deadline(at));
+                }
+                Request::Will(will) => self.testament.leave(will),
+                Request::Settled(fences) => self.testament.settled(&fences),
+                Request::Bye => return Ok(Heard::Bye),
+            }
+        }
+        Ok(Heard::Nothing)
+    }
+
+    /// Takes in what the worker said last. Nothing more is started; what it had begun itself is to be named.
+    pub(super) fn read_the_rest(&mut self) {
+        while let Ok(Some(request)) = self.inbox.next() {
+            match request {
+                Request::Hold { fence, .. } => self.testament.started(fence),
+                Request::Settled(fences) => self.testament.settled(&fences),
+                Request::Spawn(_)
+                | Request::Release { .. }
+                | Request::Withdraw { .. }
+                | Request::Stop { .. }
+                | Request::Deadline { .. }
+                | Request::Will(_)
+                | Request::Bye => {}
+            }
+        }
+    }
+
+    /// Who has left the line, or never stood there, is not held up by it.
+    fn withdraw(&mut self, fence: Fence, now: Time) -> io::Result<()> {
+        if !self.line.withdraw(fence) {
+            return Ok(());
+        }
+        self.tell(&Event::Withdrawn { fence }, now)
+    }
+
+    /// Who is first in line, if there is room. What was said before and not obeyed yet may keep it from starting.
+    pub(super) fn next_in_line(&mut self, now: Time) -> Option<Start> {
+        if self.inbox.has_message() {
+            return None;
+        }
+        let running = self.charges.iter().filter(|charge| !is_own(charge.fence)).count();
+        let (order, output) = self.line.next(running, now)?;
+        Some(self.begin(order, Some(output), now))
+    }
+
+    fn begin(&mut self, order: Order, output: Option<OwnedFd>, at: Time) -> Start {
+        self.serial += 1;
+        self.charges.push(Charge::of(&order, self.serial));
+        Start { order, output, at }
+    }
+
+    /// What came of a start that began at this moment.
+    pub(super) fn started(
+        &mut self,
+        (fence, at): (Fence, Time),
+        spawned: Result<Pid, NotSpawned>,
+        watcher: Watcher,
+    ) -> io::Result<()> {
+        let pid = match spawned {
+            Ok(pid) => pid,
+            Err(why) => {
+                self.never_started(fence);
+                return self.tell(&Event::NotSpawned { fence, why }, at);
+            }
+        };
+        if !is_own(fence) {
+            self.testament.started(fence);
+        }
+        self.with(fence, |charge| match watcher {
+            Watcher::Descriptor => charge.started(pid),
+            Watcher::Hand => charge.started_by_hand(pid),
+        });
+        let pid = pid.as_raw_nonzero().get();
+        let waits = self.line.news_wait().unwrap_or(STARTED_WAITS);
+        self.tell(&Event::Spawned { fence, pid, at }, at + waits)
+    }
+
+    /// Those that are gone. They are to be reaped; nobody waits for it.
+    pub(super) fn take_gone(&mut self) -> Vec<Charge> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// A step that is gone, or never was, needs nothing.
+    fn with(&mut self, fence: Fence, act: impl FnOnce(&mut Charge)) {
+        if let Some(charge) = self.charges.iter_mut().find(|charge| charge.fence == fence) {
+            act(charge);
+        }
+    }
+
+    /// Adds news, which are written at this moment at the latest.
+    fn tell(&mut self, event: &Event, write_at: Time) -> io::Result<()> {
+        self.write_at = Some(self.write_at.map_or(write_at, |at| at.min(write_at)));
+        self.outbox.push(event, None)
+    }
+
+    /// Writes the news that are due, as far as the worker takes them.
+    fn write(&mut self, now: Time) {
+        let writing = self.write_at.is_none() && !self.outbox.is_empty();
+        if writing || self.write_at.is_some_and(|at| at <= now) {
+            self.write_at = None;
+            // That the worker is gone is seen by reading; what it did not take is written when it does.
+            let _ = self.outbox.flush(self.socket.as_fd());
+        }
+    }
+
+    /// Something failed beside who waits for everything.
+    pub(super) fn fail(&mut self, error: io::Error) {
+        self.failed = Some(error);
+        // If that fails, the next thing that happens wakes it.
+        let _ = self.alarm.set(Some(Time::ZERO));
+    }
+
+    /// Nobody in line starts any more.
+    pub(super) fn close(&mut self) {
+        self.line = Line::default();
+    }
+
+    /// Whether there is one step and no other.
+    pub(super) const fn runs_one(&self) -> bool {
+        self.charges.len() == 1
+    }
+
+    /// Whether some are being started.
+    pub(super) fn has_starting(&self) -> bool {
+        self.charges.iter().any(Charge::is_starting)
+    }
+
+    /// Forgets one that nobody starts any more.
+    pub(super) fn never_started(&mut self, fence: Fence) {
+        self.charges.retain(|charge| charge.fence != fence);
+    }
+
+    /// Whether main processes and orphans are told apart whoever starts the former.
+    pub(super) const fn tells_orphans_apart(&self) -> bool {
+        self.children.are_orphans()
+    }
+
+    /// Kills whatever is left, and returns when nothing is.
+    ///
+    /// At once and by force: whoever waits for a lock of these steps waits for their end, and nobody is left who would
+    /// read what they have to say.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        let leaders: Vec<Pid> = self.charges.iter().filter_map(|charge| charge.leader).collect();
+        for leader in &leaders {
+            // It fails if the group is gone. A main process may have left it for another.
+            let _ = kill_process_group(*leader, Signal::KILL);
+            let _ = kill_process(*leader, Signal::KILL);
+        }
+        loop {
+            self.children.list(&mut self.listed)?;
+            for child in &self.listed {
+                // It fails if it may not be signalled: then its end is awaited all the same.
+                let _ = kill_process(*child, Signal::KILL);
+            }
+            match wait(WaitOptions::empty()) {
+                Err(Errno::CHILD) => break,
+                Err(Errno::INTR) | Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            // More that died meanwhile: one listing for all of them.
+            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        }
+        while leaders.iter().any(|leader| platform::group_left(*leader)) {
+            // An error is a signal, which changes nothing.
+            let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! One wait for everything that may wake the guard.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use windlass_core::id::Fence;
+use windlass_core::time::Span;
+
+/// What to wait for. It owns a share in each descriptor: what is known of them may change meanwhile.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub(super) socket: Arc<UnixStream>,
+    pub(super) socket_for: PollFlags,
+    pub(super) alarm: Option<Arc<OwnedFd>>,
+    /// Readable when a process has ended: the main process of a step, or an orphan.
+    pub(super) watches: Vec<(Option<Fence>, Arc<OwnedFd>)>,
+    /// How long at most.
+    pub(super) limit: Option<Span>,
+}
+
+/// What a wait ended with: everything that came. Nothing came if it lasted as long as it may.
+#[derive(Debug, Default)]
+pub(super) struct Woken(Vec<Waker>);
+
+/// What wakes the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waker {
+    /// The socket can be read.
+    Worker,
+    /// The main process of a step has ended.
+    Step(Fence),
+    /// An orphan has ended.
+    Orphan,
+    /// Time, a signal, or that the socket can be written.
+    Other,
+}
+
+impl Woken {
+    /// Whether nothing came.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the worker has something to say.
+    pub(super) fn told(&self) -> bool {
+        self.0.contains(&Waker::Worker)
+    }
+
+    /// The steps whose main process has ended.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Fence> {
+        self.0.iter().filter_map(|waker| match waker {
+            Waker::Step(fence) => Some(*fence),
+            Waker::Worker | Waker::Orphan | Waker::Other => None,
+        })
+    }
+
+    /// Whether a process has ended.
+    pub(super) fn ended(&self) -> bool {
+        self.0.iter().any(|waker| matches!(waker, Waker::Step(_) | Waker::Orphan))
+    }
+}
+
+impl Wait {
+    /// Waits.
+    pub(super) fn wait(&self) -> io::Result<Woken> {
+        let mut fds = vec![PollFd::new(&*self.socket, self.socket_for)];
+        let others = self.watches.iter().map(|(_, watch)| watch).chain(&self.alarm);
+        fds.extend(others.map(|fd| PollFd::new(&**fd, PollFlags::IN)));
+        match poll(&mut fds, self.limit.map(timespec).as_ref()) {
+            Err(Errno::INTR) => return Ok(Woken(vec![Waker::Other])),
+            count => count?,
+        };
+        let fired = fds.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(Woken(fired.map(|(place, fd)| self.waker(place, fd.revents())).collect()))
+    }
+
+    fn waker(&self, place: usize, came: PollFlags) -> Waker {
+        if place == 0 {
+            let readable = came.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+            return if readable { Waker::Worker } else { Waker::Other };
+        }
+        match self.watches.get(place - 1) {
+            Some((Some(fence), _)) => Waker::Step(*fence),
+            Some((None, _)) => Waker::Orphan,
+            None => Waker::Other,
+        }
+    }
+}
+
+fn timespec(limit: Span) -> Timespec {
+    let millis = limit.as_millis().cast_signed();
+    Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }
+}
