@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::decide::Out;
 use super::event::{Event, Settled};
@@ -13,6 +14,7 @@ use super::run::Run;
 use super::state::Engine;
 use super::timer::Timer;
 use super::transition::{Change, IllegalChange};
+use super::utc::Utc;
 use super::why::Why;
 use crate::expr::{Scope, Template};
 use crate::id::{RunId, StepIx};
@@ -39,6 +41,21 @@ pub struct KeyReport<'a> {
     pub at: Time,
     /// How many steps wait for it.
     pub waiting: usize,
+}
+
+impl KeyReport<'_> {
+    /// As an object, for those who list keys.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "key": self.key,
+            "status": self.status.word(),
+            "run": self.run.to_string(),
+            "step": self.step.0,
+            "name": self.name,
+            "at": Utc(self.at).to_string(),
+            "waiting": self.waiting,
+        })
+    }
 }
 
 impl Run {

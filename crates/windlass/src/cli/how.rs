@@ -7,6 +7,7 @@ use windlass_core::shown::{NAME_MAX, is_label};
 use windlass_core::spec::limit;
 use windlass_core::time::Span;
 
+use super::number::number;
 use super::otlp;
 use super::output::OutputMode;
 use crate::controller::traces::Collector;
@@ -16,7 +17,7 @@ use crate::worker::labels;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct HowArgs {
     /// Steps at a time; as many as there are cores if not said
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(short, long, value_name = "N", value_parser = number(1..=10_000))]
     jobs: Option<u32>,
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]

@@ -1,12 +1,13 @@
 //! What commands that list something of a cluster have in common.
 
 use serde_json::Value;
+use windlass_core::engine::Engine;
 use windlass_core::time::Time;
 
 use super::context::Context;
 use super::error::CliError;
 use super::output::{self, Table};
-use super::reading::{Controller, ControllerArgs, runtime, segment};
+use super::reading::{Controller, ControllerArgs, Local, folder, nobody_to_ask, runtime, segment};
 use crate::local::system_now;
 
 /// What each of them takes.
@@ -23,6 +24,9 @@ pub(crate) struct ListArgs {
 pub(crate) struct Listing {
     /// Where it does.
     pub(crate) path: &'static str,
+    /// What the store of the folder that one stands in has of it, where no controller is named and none leads there. Without it
+    /// there has to be one.
+    pub(crate) kept: Option<fn(&Engine) -> Vec<Value>>,
     /// What is said if there is nothing.
     pub(crate) nothing: &'static str,
     /// For one that comes in pages: how many make one, and which field says where the next goes on.
@@ -36,8 +40,7 @@ pub(crate) struct Listing {
 impl Listing {
     /// Asks for it and prints it.
     pub(crate) fn print(&self, args: &ListArgs, context: &Context) -> Result<u8, CliError> {
-        let controller = args.controller.controller(context)?;
-        let mut objects = runtime()?.block_on(self.all(&controller))?;
+        let mut objects = runtime()?.block_on(self.asked(args, context))?;
         (self.sort)(&mut objects);
         if args.json {
             return Ok(output::objects(&objects));
@@ -48,6 +51,15 @@ impl Listing {
         }
         let table = (self.table)(&objects, system_now());
         Ok(output::data(&table.lines(&context.out).join("\n")))
+    }
+
+    async fn asked(&self, args: &ListArgs, context: &Context) -> Result<Vec<Value>, CliError> {
+        if let Some(controller) = args.controller.found(context)? {
+            return self.all(&controller).await;
+        }
+        let Some(kept) = self.kept else { return Err(nobody_to_ask()) };
+        let local = Local::open(context, folder(None, context)?)?;
+        Ok(kept(local.engine().await?))
     }
 
     async fn all(&self, controller: &Controller) -> Result<Vec<Value>, CliError> {

@@ -24,6 +24,7 @@ mod instances;
 mod listing;
 mod load;
 mod logging;
+mod number;
 mod otlp;
 pub mod output;
 mod part;

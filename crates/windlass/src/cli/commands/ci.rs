@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::cli::number::number;
 use crate::cli::output::{self, quoted};
 
 /// Print the configuration of a CI service whose runners share a run
@@ -22,7 +23,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Runners that share a run
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=200))]
+    #[arg(long, value_name = "N", value_parser = number(2..=200))]
     instances: u32,
 }
 

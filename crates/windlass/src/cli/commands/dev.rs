@@ -9,6 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
 use crate::cli::logging::LogArgs;
+use crate::cli::number::number;
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::serving::{self, Dev, Runs, Serve};
 use crate::cli::settings::ConfigArgs;
@@ -31,10 +32,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     _file: ConfigArgs,
     /// How many workers
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = number(1..=64))]
     workers: u32,
     /// Steps at a time of each worker
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number(1..=10_000))]
     slots: Option<u32>,
     /// Where to listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7700", value_parser = address)]

@@ -1,6 +1,7 @@
 //! `windlass keys`
 
 use serde_json::Value;
+use windlass_core::engine::Engine;
 use windlass_core::time::Time;
 
 use crate::cli::context::Context;
@@ -15,6 +16,7 @@ use crate::cli::reading::moment_of;
 `run --again`, `submit --again` and `rerun --again` do it though it was done.
 
 Examples:
+  windlass keys                                     those of the runs in this folder
   windlass keys --to http://build.example:7700
   windlass keys --json | jq -r 'select(.status == \"pending\") | .key'")]
 pub(crate) struct Args {
@@ -28,8 +30,13 @@ const PAGE: usize = 10_000;
 /// Lists them by key.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let nothing = "nothing was done under a key";
-    let pages = Some((PAGE, "key"));
-    Listing { path: "/keys", nothing, pages, sort: as_told, table }.print(&args.list, context)
+    let (pages, kept) = (Some((PAGE, "key")), Some(kept as fn(&Engine) -> Vec<Value>));
+    Listing { path: "/keys", kept, nothing, pages, sort: as_told, table }.print(&args.list, context)
+}
+
+/// Those of the runs that were made in a folder.
+fn kept(engine: &Engine) -> Vec<Value> {
+    engine.key_reports(None).map(|key| key.to_json()).collect()
 }
 
 fn table(keys: &[Value], now: Time) -> Table {

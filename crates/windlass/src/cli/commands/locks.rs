@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         return release::run(args, context);
     }
     let nothing = "no run that is not over names a lock";
-    Listing { path: "/locks", nothing, pages: None, sort: as_told, table }
+    Listing { path: "/locks", kept: None, nothing, pages: None, sort: as_told, table }
         .print(&args.list, context)
 }
 

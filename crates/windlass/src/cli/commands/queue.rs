@@ -27,7 +27,7 @@ pub(crate) struct Args {
 /// Lists what waits.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let nothing = "nothing waits for a worker";
-    Listing { path: "/queue", nothing, pages: None, sort: as_told, table }
+    Listing { path: "/queue", kept: None, nothing, pages: None, sort: as_told, table }
         .print(&args.list, context)
 }
 

@@ -38,19 +38,23 @@ pub(crate) struct Args {
 enum Status {
     Running,
     Cancelling,
+    /// Not over, and nobody works on it
+    Interrupted,
     Succeeded,
     Failed,
     Cancelled,
 }
 
-impl From<Status> for RunStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Running => Self::Running,
-            Status::Cancelling => Self::Cancelling,
-            Status::Succeeded => Self::Succeeded,
-            Status::Failed => Self::Failed,
-            Status::Cancelled => Self::Cancelled,
+impl Status {
+    /// As it is on record: nothing tells there whether somebody works on a run.
+    const fn recorded(self) -> Option<RunStatus> {
+        match self {
+            Self::Interrupted => None,
+            Self::Running => Some(RunStatus::Running),
+            Self::Cancelling => Some(RunStatus::Cancelling),
+            Self::Succeeded => Some(RunStatus::Succeeded),
+            Self::Failed => Some(RunStatus::Failed),
+            Self::Cancelled => Some(RunStatus::Cancelled),
         }
     }
 }
@@ -60,11 +64,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let reading = Reading::open(&args.origin, context)?;
     let query = RunQuery {
         pipeline: args.pipeline.clone(),
-        status: args.status.map(RunStatus::from),
+        status: args.status.and_then(Status::recorded),
         most: args.limit,
         ..RunQuery::default()
     };
-    let listed = reading.wait(reading.source.runs(query, args.json))?;
+    let mut listed = reading.wait(reading.source.runs(query, args.json))?;
+    if let Some(status) = args.status {
+        listed.retain(|run| run.interrupted == (status == Status::Interrupted));
+    }
     if listed.is_empty() {
         if !args.json {
             output::talk("no such runs");

@@ -11,6 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
+use crate::cli::number::number;
 use crate::cli::project::{STORE, store_address};
 use crate::cli::serving::{self, MailPlace, Runs, Serve, TlsPaths};
 use crate::cli::settings::ConfigArgs;
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST", value_parser = host)]
     allow_host: Vec<String>,
     /// Take so many requests a second of one token or address; workers that have joined are not counted
-    #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = RATE, value_parser = number(1..=1_000_000))]
     rate_limit: u32,
     /// Where to keep runs: a folder, or a database that controllers share, `postgres://…`; `.windlass` if not said
     #[arg(long, value_name = "STORE")]
@@ -101,7 +102,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
     /// Steps at a time here, none with 0; as many as there are cores if not said
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    #[arg(short, long, value_name = "N", value_parser = number(0..=10_000))]
     jobs: Option<u32>,
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]

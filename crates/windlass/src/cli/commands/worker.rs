@@ -11,6 +11,7 @@ use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
+use crate::cli::number::number;
 use crate::cli::project::STORE;
 use crate::cli::serving::{self, Join, Work};
 use crate::cli::settings::ConfigArgs;
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", required = true, value_delimiter = ',', value_parser = joined)]
     join: Vec<String>,
     /// Steps at a time; as many as there are cores if not said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number(1..=10_000))]
     slots: Option<u32>,
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]

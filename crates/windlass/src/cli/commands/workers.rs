@@ -24,7 +24,7 @@ pub(crate) struct Args {
 /// Lists them, those that work first.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let nothing = "no workers yet: `windlass worker --join` adds one";
-    Listing { path: "/workers", nothing, pages: None, sort: by_standing, table }
+    Listing { path: "/workers", kept: None, nothing, pages: None, sort: by_standing, table }
         .print(&args.list, context)
 }
 

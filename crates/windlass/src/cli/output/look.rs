@@ -54,8 +54,8 @@ impl Look {
         width: WIDTH_DEFAULT,
     };
 
-    /// Chooses by the environment: `NO_COLOR` and `CLICOLOR_FORCE` as their sites define them, a dumb terminal, `CI` and
-    /// pipes get plain lines.
+    /// Chooses by the environment: `NO_COLOR`, `FORCE_COLOR` and `CLICOLOR_FORCE` as their sites define them, a dumb
+    /// terminal, `CI` and pipes get plain lines.
     ///
     /// `variable` looks up an environment variable; `terminal` says whether the stream is one, `width` its columns.
     pub fn detect(
@@ -76,7 +76,7 @@ impl Look {
         let able = github || (terminal && !dumb);
         let colour = match () {
             () if set("NO_COLOR") => Colour::Off,
-            () if set("CLICOLOR_FORCE") || able => Colour::On,
+            () if set("FORCE_COLOR") || set("CLICOLOR_FORCE") || able => Colour::On,
             () => Colour::Off,
         };
         Self {
@@ -127,6 +127,7 @@ mod tests {
         assert_eq!(look(true, &[("TERM", "dumb")]), (Plain, Off, Unicode));
         assert_eq!(look(true, &[("CI", "true")]), (Plain, On, Unicode));
         assert_eq!(look(false, &[("CLICOLOR_FORCE", "1")]), (Plain, On, Unicode));
+        assert_eq!(look(false, &[("FORCE_COLOR", "1")]), (Plain, On, Unicode));
         let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
         assert_eq!(look(false, &both), (Plain, Off, Unicode), "who refuses colour is heard first");
         assert_eq!(look(false, &[("GITHUB_ACTIONS", "true")]), (GitHub, On, Unicode));

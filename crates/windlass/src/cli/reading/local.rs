@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
-use windlass_core::engine::{CancelLevel, Why};
+use windlass_core::engine::{CancelLevel, Engine, Why};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::summary::Summary;
 
@@ -43,6 +43,11 @@ impl Local {
         let stores = Stores::read(&folder)?;
         let hints = Hints { store: Some(store_flag(context, &folder)), ..Hints::default() };
         Ok(Self { folder, stores, hints, records: OnceCell::new() })
+    }
+
+    /// What they make an engine know.
+    pub(crate) async fn engine(&self) -> Result<&Engine, CliError> {
+        Ok(&self.records().await?.engine)
     }
 
     async fn records(&self) -> Result<&Records, CliError> {

@@ -31,7 +31,9 @@ mod source;
 pub(crate) use controller::{Controller, moment_of, segment};
 pub(crate) use desk::Desk;
 pub(crate) use local::Local;
-pub(crate) use origin::{ControllerArgs, Origin, OriginArgs, folder, root, said, store_flag};
+pub(crate) use origin::{
+    ControllerArgs, Origin, OriginArgs, folder, nobody_to_ask, root, said, store_flag,
+};
 pub(crate) use patience::persist;
 pub(crate) use reading::{Reading, runtime, step};
 pub(crate) use remote::Remote;

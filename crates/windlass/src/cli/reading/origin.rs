@@ -71,13 +71,12 @@ impl OriginArgs {
 impl ControllerArgs {
     /// The controller, where there has to be one.
     pub(crate) fn controller(&self, context: &Context) -> Result<Controller, CliError> {
-        if let Some(named) = self.named(context)? {
-            return Ok(named);
-        }
-        self.here(context).ok_or_else(|| {
-            CliError::usage("no controller is named, and none leads the store of this folder")
-                .hint("--to URL or WINDLASS_URL names one; `windlass context URL` saves one")
-        })
+        self.found(context)?.ok_or_else(nobody_to_ask)
+    }
+
+    /// The controller that was named, or that leads here.
+    pub(crate) fn found(&self, context: &Context) -> Result<Option<Controller>, CliError> {
+        Ok(self.named(context)?.or_else(|| self.here(context)))
     }
 
     /// The controller that leads the store of the project that one stands in.
@@ -125,6 +124,12 @@ impl ControllerArgs {
         let files = [token, flag("--ca", &self.ca), flag("--config", &self.file.config)];
         to.chain(files.into_iter().flatten()).collect()
     }
+}
+
+/// There is no controller, and there has to be one.
+pub(crate) fn nobody_to_ask() -> CliError {
+    CliError::usage("no controller is named, and none leads the store of this folder")
+        .hint("--to URL or WINDLASS_URL names one; `windlass context URL` saves one")
 }
 
 /// Looks for the files that go with a controller.

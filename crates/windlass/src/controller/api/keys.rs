@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json as Answered;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use windlass_core::engine::{KeyReport, Utc};
+use serde_json::Value;
+use windlass_core::engine::KeyReport;
 use windlass_core::once::KeyStatus;
 
 use super::input::Query;
@@ -40,18 +40,6 @@ pub(super) async fn list(
     Answered(api.handle.views().look(|view| {
         let behind = view.engine.key_reports(after.as_deref());
         let wanted = behind.filter(|key| key.key.starts_with(&prefix) && wanted(key));
-        wanted.take(most).map(|key| key_json(&key)).collect()
+        wanted.take(most).map(|key| key.to_json()).collect()
     }))
-}
-
-fn key_json(report: &KeyReport<'_>) -> Value {
-    json!({
-        "key": report.key,
-        "status": report.status.word(),
-        "run": report.run.to_string(),
-        "step": report.step.0,
-        "name": report.name,
-        "at": Utc(report.at).to_string(),
-        "waiting": report.waiting,
-    })
 }

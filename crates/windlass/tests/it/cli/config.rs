@@ -97,7 +97,7 @@ fn what_makes_no_sense_is_told_with_its_place() {
     3 |   listen: here
       |           ^^^^
 
-    error[E042]: `jobs` cannot be `many`: invalid digit found in string
+    error[E042]: `jobs` cannot be `many`: it has to be a number from 0 to 10000
      --> /wrong.yml:4:9
       |
     4 |   jobs: many

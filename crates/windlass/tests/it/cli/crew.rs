@@ -62,7 +62,9 @@ impl Folder {
 pub(super) fn command(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     command.args(line.split_whitespace()).current_dir(folder).stdin(Stdio::null());
-    for variable in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "CI", "GITHUB_ACTIONS", "LC_ALL"] {
+    for variable in
+        ["NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "CI", "GITHUB_ACTIONS", "LC_ALL"]
+    {
         command.env_remove(variable);
     }
     for variable in ["WINDLASS_URL", "WINDLASS_TOKEN_FILE", "WINDLASS_CA"] {

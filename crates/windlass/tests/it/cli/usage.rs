@@ -172,6 +172,12 @@ fn a_mistyped_command() {
 }
 
 #[test]
+fn letters_that_changed_places() {
+    let said = Folder::empty().run("rnu");
+    assert!(said.contains("tip: a similar subcommand exists: 'run'\n"), "{said}");
+}
+
+#[test]
 fn a_mistyped_option() {
     assert_snapshot!(Folder::empty().run("plan --jsn"), @r#"
     exit code 2

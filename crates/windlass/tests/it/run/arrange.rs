@@ -91,7 +91,15 @@ impl Place {
         for (name, _) in std::env::vars().filter(|(name, _)| is_ours(name)) {
             command.env_remove(name);
         }
-        for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "CI", "GITHUB_ACTIONS", "LC_ALL"] {
+        for name in [
+            "NO_COLOR",
+            "FORCE_COLOR",
+            "CLICOLOR_FORCE",
+            "COLUMNS",
+            "CI",
+            "GITHUB_ACTIONS",
+            "LC_ALL",
+        ] {
             command.env_remove(name);
         }
         command.env("LANG", "C.UTF-8").env(MARK, self.home.path());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::arrange::{Place, chance, deep, is_alive, pause};
+use super::arrange::{Place, chance, deep, is_alive, pasted, pause};
 
 const STEPS: usize = 200;
 
@@ -145,20 +145,29 @@ steps:
 
 #[test]
 fn steps_of_a_run_that_is_given_up_do_not_start_again() {
-    let place = Place::with("name: old\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+    let place = Place::with(
+        "name: old\nsteps:\n  done: { run: 'echo done >> trace' }\n  a: { needs: done, run: 'echo a >> trace; until test -e go; do sleep 0.05; done' }\n",
+    );
     place.file("new.yml", "name: new\nsteps:\n  b: { run: 'echo b >> trace' }\n");
     let running = place.start("run");
-    place.until_lines("trace", 1);
+    place.until_lines("trace", 2);
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
+    assert!(place.data("runs --status interrupted").contains("old  "));
+    assert_eq!(place.run("runs --status running").out, "", "nobody works on it");
     let resumed = place.run("run new.yml --resume");
     assert_eq!(resumed.code, Some(0), "there was none before: {resumed:?}");
-    assert_eq!(place.lines("trace"), ["a"], "what is not resumed does not run");
+    assert_eq!(place.lines("trace"), ["done", "a"], "what is not resumed does not run");
     let ended = place.run("run new.yml");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("is cancelled now"), "{}", ended.err);
-    assert_eq!(place.lines("trace"), ["a", "b"]);
+    assert_eq!(place.lines("trace"), ["done", "a", "b"]);
     place.until_nothing_is_left(&[]);
+    // As the note says: what it had done stays done.
+    place.file("go", "");
+    let again = pasted(&place, &ended.err, "`windlass rerun");
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert_eq!(place.lines("trace"), ["done", "a", "b", "a"]);
 }
 
 #[test]

@@ -41,6 +41,10 @@ fn what_was_done_is_taken_over_by_the_next_run_with_its_outputs_and_its_origin()
     assert!(why.contains("deploy-1") && why.contains(&first), "{why}");
     let shown = place.data("show latest");
     assert!(shown.contains(&first), "{shown}");
+    let keys = place.data("keys");
+    assert!(keys.contains("deploy-1") && keys.contains("completed"), "nobody leads here: {keys}");
+    let key: Value = serde_json::from_str(&place.data("keys --json")).expect("an object");
+    assert_eq!((&key["name"], &key["run"]), (&"deploy".into(), &first.into()));
 }
 
 #[test]
