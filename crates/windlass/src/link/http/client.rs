@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Bytes};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -14,8 +14,12 @@ use tokio::time::timeout;
 
 use super::dial::Dial;
 use super::follow::{Place, may_follow};
-use super::wire::{BUFFER_MAX, LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
+use super::wire::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
 use crate::link::WorkerSecret;
+
+/// Bytes that are read ahead of what is made of them, for each connection. The head of an answer is short; of a body, the rest
+/// waits with whoever sends it. It is memory of every worker.
+const READ_MAX: usize = 32 << 10;
 
 /// Connections that are kept for later: an exchange that is parked, the next one, output, and one to spare.
 const IDLE_MAX: usize = 4;
@@ -205,7 +209,7 @@ impl Client {
         let stream = dialled.map_err(|_| "no connection in time".to_owned())?;
         let stream = stream.map_err(|error| error.to_string())?;
         let handshake =
-            http1::Builder::new().max_buf_size(BUFFER_MAX).handshake(TokioIo::new(stream));
+            http1::Builder::new().max_buf_size(READ_MAX).handshake(TokioIo::new(stream));
         let (sender, connection) = handshake.await.map_err(|error| error.to_string())?;
         // It ends when the sender is dropped, or the other end closes it.
         tokio::spawn(connection);
@@ -255,18 +259,24 @@ fn secret(text: &str) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
+/// All of an answer, in one piece: each part is let go as soon as it is there, so that no more than one is held beside the
+/// whole.
 async fn collect(
     answered: Response<hyper::body::Incoming>,
     most: usize,
 ) -> Result<Answered, String> {
-    let (head, body) = answered.into_parts();
-    let body = Limited::new(body, most).collect().await.map_err(|error| match error
-        .downcast_ref::<LengthLimitError>()
-    {
-        Some(_) => format!("an answer of more than {most} bytes"),
-        None => error.to_string(),
-    })?;
-    Ok(Answered { status: head.status, headers: head.headers, body: body.to_bytes() })
+    let (head, mut body) = answered.into_parts();
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut whole = Vec::with_capacity(announced.min(most));
+    while let Some(part) = body.frame().await {
+        // Whatever follows a body is not for us.
+        let Ok(bytes) = part.map_err(|error| explain(&error))?.into_data() else { continue };
+        if whole.len() + bytes.len() > most {
+            return Err(format!("an answer of more than {most} bytes"));
+        }
+        whole.extend_from_slice(&bytes);
+    }
+    Ok(Answered { status: head.status, headers: head.headers, body: whole.into() })
 }
 
 fn explain(error: &hyper::Error) -> String {

@@ -35,7 +35,6 @@ pub use client::{Answered, Ask, CallError, Client, Credentials};
 pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket, dialler};
 pub use follow::{BadPlace, Place, Places, may_follow};
 pub use testament::{report_ended, say_goodbye};
-pub(crate) use wire::BUFFER_MAX;
 pub use wire::{
     Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, JOURNAL_TYPE, JournalPage,
     KEY_HEADER, LAG_HEADER, LEADER_HEADER, LOG_SIZE_HEADER, Leader, POSITION_HEADER, PROTOCOL,

@@ -38,10 +38,6 @@ pub const POSITION_HEADER: &str = "windlass-position";
 /// Says for how many milliseconds an observer has not had everything that there was.
 pub const LAG_HEADER: &str = "windlass-lag-ms";
 
-/// Bytes that are read ahead of what is made of them, for each connection. A head has to fit in it; of a body, the rest
-/// waits with whoever sends it. Left to itself it would grow to seven times as much, and be kept so.
-pub(crate) const BUFFER_MAX: usize = 64 << 10;
-
 /// Tells one cluster from another: made once, when its store is made.
 pub type ClusterId = String;
 

@@ -16,7 +16,7 @@ use super::accept::{Accept, Caller, Peer};
 use super::held::Held;
 use super::paced::Paced;
 use super::seats::{Seated, Seats};
-use crate::link::http::{BUFFER_MAX, Stream};
+use crate::link::http::Stream;
 use crate::shutdown::Shutdown;
 
 /// How long requests that are under way may take when the server ends. Those that are parked are cut off: whoever sent
@@ -25,6 +25,10 @@ const END_WITHIN: Duration = Duration::from_millis(500);
 
 /// The pause after a connection could not be accepted, which happens when the process has no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Bytes that are read ahead of what is made of them, for each connection. A head has to fit in it; of a body, the rest
+/// waits with whoever sends it. Left to itself it would grow to seven times as much, and be kept so.
+const BUFFER_MAX: usize = 64 << 10;
 
 /// What connections may take.
 #[derive(Clone, Copy, Debug)]
