@@ -56,12 +56,10 @@ impl Adopted {
         self.0.iter().any(|orphan| orphan.owner == Some(fence) || orphan.dying)
     }
 
-    /// Takes in those children that are no main process of a step.
-    pub(super) fn take_in(&mut self, children: &[Pid], charges: &[Charge], seen: (u64, Time)) {
+    /// Takes in children that are no main process of a step.
+    pub(super) fn take_in(&mut self, children: &[Pid], seen: (u64, Time)) {
         for pid in children.iter().copied() {
-            let known = charges.iter().any(|charge| charge.leader == Some(pid))
-                || self.0.iter().any(|orphan| orphan.pid == pid);
-            if !known {
+            if self.0.iter().all(|orphan| orphan.pid != pid) {
                 self.0.push(Orphan {
                     pid,
                     owner: None,

@@ -11,6 +11,7 @@ use std::thread;
 
 use super::process::{NO_PANIC, Process};
 use super::state::Start;
+use crate::worker::platform::Children;
 
 /// As many as can start something at the same time on most machines. Who finds no hand free is started without.
 const MAX: usize = 8;
@@ -32,7 +33,7 @@ struct Crew {
 }
 
 impl Hands {
-    /// None yet, and none ever if they would not be told apart from orphans what they start.
+    /// None yet, and none ever where nobody could tell what they start from orphans.
     pub(super) fn new(wanted: bool) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let max = if wanted { cores.min(MAX) } else { 0 };
@@ -84,10 +85,11 @@ fn begin(process: &Arc<Process>) -> bool {
 }
 
 fn work(process: &Process) {
+    let mut own = Children::of_this_thread();
     while let Some(first) = process.hands().taken() {
         let mut next = Some(first);
         while let Some(start) = next {
-            next = process.carry(start).unwrap_or_else(|error| {
+            next = process.carry(start, &mut own).unwrap_or_else(|error| {
                 process.fail(error);
                 None
             });

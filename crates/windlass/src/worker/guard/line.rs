@@ -46,8 +46,13 @@ impl Line {
 
     /// The first, if there is room for it beside those that run.
     pub(super) fn next(&mut self, running: usize, now: Time) -> Option<(Order, OwnedFd)> {
-        let moves = running < self.kept.below as usize && self.rests_until <= now;
-        if moves { self.waiting.pop_front() } else { None }
+        if self.moves(running, now) { self.waiting.pop_front() } else { None }
+    }
+
+    /// Whether it is somebody's turn.
+    pub(super) fn moves(&self, running: usize, now: Time) -> bool {
+        let room = running < self.kept.below as usize && self.rests_until <= now;
+        room && !self.waiting.is_empty()
     }
 
     /// Stands still for a while.

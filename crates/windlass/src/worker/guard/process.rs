@@ -14,15 +14,15 @@ use std::{io, thread};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, setsid, waitid};
-use windlass_core::time::Time;
 
 use super::charge::Charge;
 use super::hands::Hands;
 use super::program::{self, Common, Mark};
 use super::state::{Heard, Start, State, Watcher};
+use super::wait::Woken;
 use crate::clock;
 use crate::link::post::Links;
-use crate::worker::platform;
+use crate::worker::platform::{self, Children};
 
 /// Why a lock is never poisoned.
 pub(super) const NO_PANIC: &str = "nobody panics who has it";
@@ -75,16 +75,15 @@ impl Process {
 
     /// Waits for everything, and does what follows.
     fn serve(self: &Arc<Self>) -> io::Result<Left> {
+        let mut own = Children::of_this_thread();
         loop {
-            let wait = self.state().waits_for()?;
-            let woken = wait.wait()?;
-            let now = clock::since_start();
+            let woken = self.wait()?;
             let mut state = self.state();
-            state.woken(&woken, now)?;
+            state.woken(&woken, &mut own, clock::since_start())?;
             if !woken.told() {
-                state = self.start_line(state, now)?;
+                state = self.start_line(state)?;
             }
-            match state.hear(woken.told(), now)? {
+            match state.hear(woken.told(), &mut own, clock::since_start())? {
                 Heard::Nothing => {}
                 Heard::Start(start) => {
                     drop(state);
@@ -94,17 +93,22 @@ impl Process {
                 Heard::Bye => return Ok(Left::WithGoodbye),
                 Heard::Death => return Ok(Left::WithoutAWord),
             }
-            bury(self.start_line(state, now)?);
+            bury(self.start_line(state)?);
         }
+    }
+
+    /// Waits for something to do. What was waited for is let go of: a descriptor of who is gone is closed before that is told.
+    fn wait(&self) -> io::Result<Woken> {
+        let wait = self.state().waits_for()?;
+        wait.wait()
     }
 
     /// Has those in line started whose turn it is.
     fn start_line<'a>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
-        now: Time,
     ) -> io::Result<MutexGuard<'a, State>> {
-        while let Some(start) = state.next_in_line(now) {
+        while let Some(start) = state.next_in_line(clock::since_start()) {
             // Where nothing else runs, nothing is missed while this starts: no other thread has to be woken for it.
             let own = if state.runs_one() { Some(start) } else { self.hands.give(start, self) };
             if let Some(start) = own {
@@ -117,17 +121,18 @@ impl Process {
     }
 
     /// Starts a step from the line and waits for its end. Whose turn it is then is for the caller to start.
-    pub(super) fn carry(&self, start: Start) -> io::Result<Option<Start>> {
+    pub(super) fn carry(&self, start: Start, own: &mut Children) -> io::Result<Option<Start>> {
         let fence = start.order.fence;
         if let Some(process) = self.start(start, Watcher::Hand)? {
             wait_for(process);
         }
-        let now = clock::since_start();
         let mut state = self.state();
-        state.ended(fence, now)?;
+        let now = clock::since_start();
+        state.ended(fence, own, now)?;
         let next = state.next_in_line(now);
+        state.see_to_what_is_due(now)?;
+        // With another to start, that comes first.
         if next.is_none() {
-            state.see_to_what_is_due(now)?;
             bury(state);
         }
         Ok(next)
@@ -139,11 +144,12 @@ impl Process {
         let spawned = program::spawn(start.order, start.output, &self.common);
         let process = spawned.as_ref().ok().copied();
         let mut state = self.state();
-        state.started(which, spawned, watcher)?;
+        let told = state.started(which, spawned, watcher);
+        self.started.notify_all();
+        told?;
         if watcher == Watcher::Hand {
             state.see_to_what_is_due(clock::since_start())?;
         }
-        self.started.notify_all();
         bury(state);
         Ok(process)
     }
@@ -165,6 +171,8 @@ impl Process {
         for start in self.hands.dismiss() {
             state.never_started(start.order.fence);
         }
+        // Before the wait for those that start: that may be for a slow disk.
+        state.kill_all()?;
         let is_starting = |state: &mut State| state.has_starting();
         let state = self.started.wait_while(state, is_starting);
         state.expect(NO_PANIC).end()

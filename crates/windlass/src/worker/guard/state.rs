@@ -80,8 +80,8 @@ pub(super) struct State {
     /// Those that are gone and not reaped.
     gone: Vec<Charge>,
     adopted: Adopted,
-    children: Children,
-    /// The children as last listed.
+    orphans: Children,
+    /// The children that are no main process of a step, as last listed.
     listed: Vec<Pid>,
     /// When it last looked at them.
     looked_at: Time,
@@ -108,7 +108,7 @@ impl State {
             held: Held::of_parent(),
             gone: Vec::new(),
             adopted: Adopted::default(),
-            children: Children::open(),
+            orphans: Children::of_first_thread(),
             listed: Vec::new(),
             looked_at: Time::ZERO,
             alarm: Alarm::new()?,
@@ -166,7 +166,7 @@ impl State {
     }
 
     /// Takes in what a wait ended with: who has ended, and what has to be told of it.
-    pub(super) fn woken(&mut self, woken: &Woken, now: Time) -> io::Result<()> {
+    pub(super) fn woken(&mut self, woken: &Woken, own: &mut Children, now: Time) -> io::Result<()> {
         self.wakes_at = Some(Time::ZERO);
         for fence in woken.steps() {
             self.with(fence, Charge::notice);
@@ -176,7 +176,7 @@ impl State {
         let waited = woken.is_empty() && !self.inbox.has_message();
         let ended = waited || unwatched || woken.ended();
         if ended || now.since(self.looked_at) >= TICK {
-            self.look(now)?;
+            self.look(own, now)?;
         }
         // Before others start: a spawn takes its time, and the worker can use it.
         self.write(now);
@@ -184,7 +184,7 @@ impl State {
     }
 
     /// Hears what the worker says, and does what is due.
-    pub(super) fn hear(&mut self, told: bool, now: Time) -> io::Result<Heard> {
+    pub(super) fn hear(&mut self, told: bool, own: &mut Children, now: Time) -> io::Result<Heard> {
         let alive = !told || self.read()?;
         let heard = if alive { self.obey(now)? } else { Heard::Death };
         if !matches!(heard, Heard::Nothing | Heard::Start(_)) {
@@ -194,16 +194,16 @@ impl State {
         self.charges.iter_mut().for_each(|charge| charge.enforce(now));
         self.held.enforce(now);
         if self.charges.iter().any(|charge| charge.told > Told::Nothing) {
-            self.look(now)?;
+            self.look(own, now)?;
         }
         self.write(now);
         Ok(heard)
     }
 
     /// The main process of a step has ended, says who waited for it.
-    pub(super) fn ended(&mut self, fence: Fence, now: Time) -> io::Result<()> {
+    pub(super) fn ended(&mut self, fence: Fence, own: &mut Children, now: Time) -> io::Result<()> {
         self.with(fence, Charge::notice);
-        self.look(now)?;
+        self.look(own, now)?;
         self.write(now);
         Ok(())
     }
@@ -211,7 +211,8 @@ impl State {
     /// Wakes who waits for everything, if something is due before it would wake by itself.
     pub(super) fn see_to_what_is_due(&mut self, now: Time) -> io::Result<()> {
         let unwritten = self.write_at.is_none() && !self.outbox.is_empty();
-        let at_once = (unwritten || !self.adopted.is_empty()).then_some(now);
+        let moves = !self.inbox.has_message() && self.line.moves(self.running(), now);
+        let at_once = (unwritten || moves || !self.adopted.is_empty()).then_some(now);
         let of_charges = self.charges.iter().filter_map(Charge::due);
         let rests = self.line.rests_for(now).map(|rest| now + rest);
         let due = of_charges.chain(self.write_at).chain(rests).chain(at_once).min();
@@ -222,8 +223,9 @@ impl State {
         Ok(())
     }
 
-    /// Sees who has ended, and what that leaves behind.
-    fn look(&mut self, now: Time) -> io::Result<()> {
+    /// Sees who has ended, and what that leaves behind. `own` are the children of the calling thread, which starts nothing
+    /// meanwhile: who is none of the steps' main processes was made its child by one of those.
+    fn look(&mut self, own: &mut Children, now: Time) -> io::Result<()> {
         self.looked_at = now;
         // What went well can wait while the line is long; what did not may keep those in line from starting.
         let well_told_at = now + self.line.news_wait().unwrap_or(Span::ZERO);
@@ -236,7 +238,7 @@ impl State {
             }
         }
         // After the main processes: their orphans are there by the time that their end is seen.
-        self.adopt(now)?;
+        self.adopt(own, now)?;
         for index in (0..self.charges.len()).rev() {
             let charge = &mut self.charges[index];
             let fence = charge.fence;
@@ -258,14 +260,20 @@ impl State {
     }
 
     /// Takes in new orphans and reaps dead ones.
-    fn adopt(&mut self, now: Time) -> io::Result<()> {
+    fn adopt(&mut self, own: &mut Children, now: Time) -> io::Result<()> {
         for _ in 0..ROUNDS {
-            self.children.list(&mut self.listed)?;
-            // Every main process that is in the list stays there: it is reaped last.
-            if self.adopted.is_empty() && self.listed.len() <= self.charges_listed() {
+            self.listed.clear();
+            self.orphans.list(&mut self.listed)?;
+            if self.orphans.tells_threads_apart() {
+                own.list(&mut self.listed)?;
+            }
+            // A main process is reaped last.
+            let Self { listed, charges, .. } = self;
+            listed.retain(|pid| charges.iter().all(|charge| charge.leader != Some(*pid)));
+            if self.adopted.is_empty() && self.listed.is_empty() {
                 return Ok(());
             }
-            self.adopted.take_in(&self.listed, &self.charges, (self.serial, now));
+            self.adopted.take_in(&self.listed, (self.serial, now));
             let some_died = self.adopted.reap();
             self.adopted.attribute(&self.charges, &self.mark, now);
             if !some_died {
@@ -273,11 +281,6 @@ impl State {
             }
         }
         Ok(())
-    }
-
-    /// How many of the charges are children by the list.
-    fn charges_listed(&self) -> usize {
-        if self.children.are_orphans() { 0 } else { self.charges.len() }
     }
 
     /// Reads what the worker sent. False if it is gone.
@@ -356,9 +359,13 @@ impl State {
         if self.inbox.has_message() {
             return None;
         }
-        let running = self.charges.iter().filter(|charge| !is_own(charge.fence)).count();
-        let (order, output) = self.line.next(running, now)?;
+        let (order, output) = self.line.next(self.running(), now)?;
         Some(self.begin(order, Some(output), now))
+    }
+
+    /// How many run, of those that the line counts.
+    fn running(&self) -> usize {
+        self.charges.iter().filter(|charge| !is_own(charge.fence)).count()
     }
 
     fn begin(&mut self, order: Order, output: Option<OwnedFd>, at: Time) -> Start {
@@ -450,26 +457,37 @@ impl State {
 
     /// Whether main processes and orphans are told apart whoever starts the former.
     pub(super) const fn tells_orphans_apart(&self) -> bool {
-        self.children.are_orphans()
+        self.orphans.tells_threads_apart()
     }
 
-    /// Kills whatever is left, and returns when nothing is.
-    ///
-    /// At once and by force: whoever waits for a lock of these steps waits for their end, and nobody is left who would
-    /// read what they have to say.
-    pub(super) fn end(&mut self) -> io::Result<()> {
-        let leaders: Vec<Pid> = self.charges.iter().filter_map(|charge| charge.leader).collect();
-        for leader in &leaders {
+    /// Kills whatever is known, by force and at once: whoever waits for a lock of these steps waits for their end, and nobody is
+    /// left who would read what they have to say.
+    pub(super) fn kill_all(&mut self) -> io::Result<()> {
+        for leader in self.charges.iter().filter_map(|charge| charge.leader) {
             // It fails if the group is gone. A main process may have left it for another.
-            let _ = kill_process_group(*leader, Signal::KILL);
-            let _ = kill_process(*leader, Signal::KILL);
+            let _ = kill_process_group(leader, Signal::KILL);
+            let _ = kill_process(leader, Signal::KILL);
         }
+        self.listed.clear();
+        self.orphans.list(&mut self.listed)?;
+        self.kill_listed();
+        Ok(())
+    }
+
+    fn kill_listed(&self) {
+        for child in &self.listed {
+            // It fails if it may not be signalled: then its end is awaited all the same.
+            let _ = kill_process(*child, Signal::KILL);
+        }
+    }
+
+    /// Kills whatever is left, and returns when nothing is. Nothing is being started.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.kill_all()?;
         loop {
-            self.children.list(&mut self.listed)?;
-            for child in &self.listed {
-                // It fails if it may not be signalled: then its end is awaited all the same.
-                let _ = kill_process(*child, Signal::KILL);
-            }
+            self.listed.clear();
+            platform::all_children(&mut self.listed)?;
+            self.kill_listed();
             match wait(WaitOptions::empty()) {
                 Err(Errno::CHILD) => break,
                 Err(Errno::INTR) | Ok(_) => {}
@@ -478,7 +496,8 @@ impl State {
             // More that died meanwhile: one listing for all of them.
             while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         }
-        while leaders.iter().any(|leader| platform::group_left(*leader)) {
+        let leaders = || self.charges.iter().filter_map(|charge| charge.leader);
+        while leaders().any(platform::group_left) {
             // An error is a signal, which changes nothing.
             let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));
         }

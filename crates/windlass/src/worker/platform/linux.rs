@@ -101,33 +101,40 @@ impl Alarm {
     }
 }
 
-/// The list of this process's adopted orphans.
+/// The children of one thread.
 ///
-/// The kernel keeps a list for each thread: of the children that the thread started. Orphans are given to the first thread
-/// that lives. If that one starts nothing, its list holds them and nobody else.
+/// The kernel keeps a list for each thread: of the children that the thread started, and of those that a child of its made its
+/// own siblings. Orphans are given to the first thread that lives: if that one starts nothing, its list holds them and nobody
+/// else.
 #[derive(Debug)]
 pub(crate) struct Children {
-    /// The kernel's list, if it has one; all of `/proc` is searched otherwise.
+    /// The kernel's list, if it has one; all of `/proc` is searched otherwise, for the children of the process.
     list: Option<File>,
     page: Box<[u8; LIST_PAGE]>,
 }
 
 impl Children {
-    /// Of the calling process, whose first thread must start nothing.
-    pub(crate) fn open() -> Self {
-        let own = getpid().as_raw_nonzero();
-        let list = File::open(format!("/proc/self/task/{own}/children")).ok();
-        Self { list, page: Box::new([0; LIST_PAGE]) }
+    /// Those of the process's first thread.
+    pub(crate) fn of_first_thread() -> Self {
+        Self::of(&format!("/proc/self/task/{}/children", getpid().as_raw_nonzero()))
     }
 
-    /// Whether it holds orphans only; otherwise it holds every child.
-    pub(crate) const fn are_orphans(&self) -> bool {
+    /// Those of the calling thread.
+    pub(crate) fn of_this_thread() -> Self {
+        Self::of("/proc/thread-self/children")
+    }
+
+    fn of(list: &str) -> Self {
+        Self { list: File::open(list).ok(), page: Box::new([0; LIST_PAGE]) }
+    }
+
+    /// Whether it knows whose children they are; otherwise it lists those of all threads.
+    pub(crate) const fn tells_threads_apart(&self) -> bool {
         self.list.is_some()
     }
 
-    /// Lists all of them, zombies included.
+    /// Adds all of them to a list, zombies included.
     pub(crate) fn list(&mut self, into: &mut Vec<Pid>) -> io::Result<()> {
-        into.clear();
         let Some(list) = &self.list else { return children_by_search(into) };
         let (mut offset, mut number) = (0, 0);
         loop {
@@ -147,7 +154,12 @@ impl Children {
     }
 }
 
-/// For kernels without the list.
+/// The children of all threads.
+pub(crate) fn all_children(into: &mut Vec<Pid>) -> io::Result<()> {
+    children_by_search(into)
+}
+
+/// By looking at every process: for kernels without the list, and where it does not matter whose they are.
 fn children_by_search(into: &mut Vec<Pid>) -> io::Result<()> {
     let own = getpid().as_raw_nonzero().to_string();
     for pid in processes()? {

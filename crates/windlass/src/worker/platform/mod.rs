@@ -10,14 +10,14 @@ pub(crate) use limits::descriptors_max;
 mod linux;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    Alarm, Children, RECEIVE, SEND, Stray, TICK, become_guard, environment_has, group_left,
-    is_dying, keep_private, own_program, strays, watch,
+    Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
+    group_left, is_dying, keep_private, own_program, strays, watch,
 };
 
 #[cfg(all(unix, not(target_os = "linux")))]
 mod posix;
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(crate) use posix::{
-    Alarm, Children, RECEIVE, SEND, Stray, TICK, become_guard, environment_has, group_left,
-    is_dying, keep_private, own_program, strays, watch,
+    Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
+    group_left, is_dying, keep_private, own_program, strays, watch,
 };

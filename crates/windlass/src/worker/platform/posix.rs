@@ -82,24 +82,33 @@ impl Alarm {
 pub(crate) struct Children;
 
 impl Children {
-    /// The children of the calling process.
-    pub(crate) const fn open() -> Self {
+    /// None.
+    pub(crate) const fn of_first_thread() -> Self {
         Self
     }
 
-    /// What it lists has to be told apart from what was started: nobody wakes who waits for everything here, so that
-    /// nothing is started beside it.
+    /// None.
+    pub(crate) const fn of_this_thread() -> Self {
+        Self
+    }
+
+    /// Nobody wakes who waits for everything here: nothing is started beside it.
     #[expect(clippy::unused_self, reason = "as on Linux")]
-    pub(crate) const fn are_orphans(&self) -> bool {
+    pub(crate) const fn tells_threads_apart(&self) -> bool {
         false
     }
 
     /// Lists none.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as on Linux")]
-    pub(crate) fn list(&mut self, into: &mut Vec<Pid>) -> io::Result<()> {
-        into.clear();
+    pub(crate) const fn list(&mut self, _into: &mut Vec<Pid>) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Lists none.
+#[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
+pub(crate) const fn all_children(_into: &mut Vec<Pid>) -> io::Result<()> {
+    Ok(())
 }
 
 /// The environment of another process cannot be read here.

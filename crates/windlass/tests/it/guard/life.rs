@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass::core::session::{Deadline, StopHow};
 use windlass::core::time::{Span, Time};
-use windlass::worker::guard::{Exit, Guard};
+use windlass::worker::guard::{Exit, Guard, InLine};
 
 use super::arrange::{
     alone, first_line, guard, is_alive, rest, run, shell, started, step, story, until,
@@ -160,6 +160,35 @@ fn dead_orphans_are_reaped_while_their_step_runs() {
         guard.end().await;
         assert!(!is_alive(&pid));
     });
+}
+
+/// A process may make its child its own sibling: that is then a child of whoever started the process, and no orphan.
+#[test]
+fn a_sibling_of_a_main_process_is_of_its_step() {
+    let sibling = "import ctypes, os, signal\nflags = 0x8000 | signal.SIGCHLD\nif ctypes.CDLL(None).syscall(56, flags, 0, 0, 0, 0) == 0:\n    os.setsid()\n    print(os.getpid(), flush=True)\n    os.execvp('sleep', ['sleep', '1000'])";
+    if cfg!(not(target_arch = "x86_64")) || !has_python() {
+        return;
+    }
+    story(async {
+        let guard = guard().await;
+        // Beside another, who comes from the line has a thread to itself.
+        let (_other, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let in_line = InLine { below: 4, news_wait: Span::ZERO };
+        for (fence, line) in [(2, None), (3, Some(in_line))] {
+            let (mut spawn, output) = step(fence, &["python3", "-c", sibling]);
+            spawn.line = line;
+            let guarded = guard.spawn(spawn).await.unwrap();
+            let (pid, _output) = first_line(output).await;
+            assert_eq!(guarded.gone().await, Exit::Code(0));
+            assert!(!is_alive(&pid), "{pid} outlived its step");
+        }
+        guard.end().await;
+    });
+}
+
+fn has_python() -> bool {
+    let version = std::process::Command::new("python3").arg("--version").output();
+    version.is_ok_and(|version| version.status.success())
 }
 
 /// In a process of its own: other tests open and close descriptors of this one.
