@@ -165,7 +165,7 @@ fn dead_orphans_are_reaped_while_their_step_runs() {
 /// A process may make its child its own sibling: that is then a child of whoever started the process, and no orphan.
 #[test]
 fn a_sibling_of_a_main_process_is_of_its_step() {
-    let sibling = "import ctypes, os, signal\nflags = 0x8000 | signal.SIGCHLD\nif ctypes.CDLL(None).syscall(56, flags, 0, 0, 0, 0) == 0:\n    os.setsid()\n    print(os.getpid(), flush=True)\n    os.execvp('sleep', ['sleep', '1000'])";
+    let sibling = "import ctypes, os, signal\nflags = 0x8000 | signal.SIGCHLD\nif ctypes.CDLL(None).syscall(56, flags, 0, 0, 0, 0) == 0:\n    os.setsid()\n    print(os.getpid(), flush=True)\n    signal.pause()";
     if cfg!(not(target_arch = "x86_64")) || !has_python() {
         return;
     }

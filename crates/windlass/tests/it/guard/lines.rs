@@ -104,8 +104,16 @@ const KINDS: [(&[&str], i32); 4] = [
     (&["true"], 0),
     (&["sh", "-c", "exit 3"], 3),
     (&["no-such-program"], 127),
-    // Leaves somebody behind who is not in the step's group.
-    (&["sh", "-c", "setsid sleep 1000 & echo $!"], 0),
+    // Leaves somebody behind who is not in the step's group, and has come to rest: in the middle of an `exec` a process shows no
+    // environment by which its step would be known.
+    (
+        &[
+            "sh",
+            "-c",
+            "setsid sh -c 'kill -STOP $$' & until grep -q 'State:.T' /proc/$!/status; do :; done; echo $!",
+        ],
+        0,
+    ),
 ];
 
 #[test]
