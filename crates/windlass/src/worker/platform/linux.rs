@@ -135,7 +135,7 @@ impl Children {
 
     /// Adds all of them to a list, zombies included.
     pub(crate) fn list(&mut self, into: &mut Vec<Pid>) -> io::Result<()> {
-        let Some(list) = &self.list else { return children_by_search(into) };
+        let Some(list) = &self.list else { return all_children(into) };
         let (mut offset, mut number) = (0, 0);
         loop {
             let length = list.read_at(&mut self.page[..], offset)?;
@@ -154,13 +154,9 @@ impl Children {
     }
 }
 
-/// The children of all threads.
+/// Adds the children of all threads to a list, by looking at every process: for kernels without lists, and where it does not
+/// matter whose they are.
 pub(crate) fn all_children(into: &mut Vec<Pid>) -> io::Result<()> {
-    children_by_search(into)
-}
-
-/// By looking at every process: for kernels without the list, and where it does not matter whose they are.
-fn children_by_search(into: &mut Vec<Pid>) -> io::Result<()> {
     let own = getpid().as_raw_nonzero().to_string();
     for pid in processes()? {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
