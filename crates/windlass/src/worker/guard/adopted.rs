@@ -2,8 +2,8 @@
 //!
 //! Whose step one belongs to is told by its process group or by the mark in its environment. One that has neither, for
 //! it left its group and cleared its environment, belongs to one of the steps that were running when it was first seen:
-//! it is ended with the last of them. One that is just dying shows neither: no step is gone before it is dead, for its
-//! children may be the step's.
+//! it is ended with the last of them. One that is just dying, or just becoming another program, shows neither: no step is
+//! gone before that is over, for it, or its children, may be the step's.
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
@@ -17,9 +17,12 @@ use super::charge::{Charge, Told, signal};
 use super::program::Mark;
 use crate::worker::platform;
 
-/// How long a step waits for a dying orphan that may be its own. Dying takes milliseconds; a process whose first thread
-/// has ended before the others looks the same for as long as it likes.
-const DYING_WITHIN: Span = Span::secs(2);
+/// How long a step waits for an orphan in transition that may be its own. That takes milliseconds; a process whose first
+/// thread has ended before the others looks the same for as long as it likes.
+const IN_TRANSITION: Span = Span::secs(2);
+
+/// After how long one that may be becoming another program is looked at again: nothing tells when it has.
+const LOOK_AGAIN: Span = Span::millis(5);
 
 /// A living orphan.
 #[derive(Debug)]
@@ -29,8 +32,8 @@ struct Orphan {
     /// The newest step when it was first seen, and when that was.
     seen: u64,
     seen_at: Time,
-    /// It is dying, and nobody knows whose it is.
-    dying: bool,
+    /// It is dying, or becoming another program, and nobody knows whose it is.
+    unclear: bool,
     /// Readable when it has ended.
     watch: Option<Arc<OwnedFd>>,
     told: Told,
@@ -53,7 +56,12 @@ impl Adopted {
 
     /// Whether there are any of this step, or may be.
     pub(super) fn has_of(&self, fence: Fence) -> bool {
-        self.0.iter().any(|orphan| orphan.owner == Some(fence) || orphan.dying)
+        self.0.iter().any(|orphan| orphan.owner == Some(fence) || orphan.unclear)
+    }
+
+    /// How long to wait before they are looked at again, if some tell nothing by themselves.
+    pub(super) fn look_again(&self) -> Option<Span> {
+        self.0.iter().any(|orphan| orphan.unclear).then_some(LOOK_AGAIN)
     }
 
     /// Takes in children that are no main process of a step.
@@ -65,7 +73,7 @@ impl Adopted {
                     owner: None,
                     seen: seen.0,
                     seen_at: seen.1,
-                    dying: false,
+                    unclear: false,
                     watch: None,
                     told: Told::Nothing,
                 });
@@ -83,16 +91,16 @@ impl Adopted {
     /// Finds out whose they are. Those of steps that are gone are killed.
     pub(super) fn attribute(&mut self, charges: &[Charge], mark: &Mark, now: Time) {
         for orphan in self.0.iter_mut().filter(|orphan| orphan.owner.is_none()) {
-            let marked = marked(orphan.pid, charges, mark);
+            let (marked, clear) = marked_clearly(orphan.pid, charges, mark);
             let of_living = marked.filter(|of| charges.iter().any(|charge| charge.fence == *of));
             orphan.owner = of_living.or_else(|| last_owner(orphan, charges));
-            let young = now.since(orphan.seen_at) < DYING_WITHIN;
-            orphan.dying = orphan.owner.is_none() && young && platform::is_dying(orphan.pid);
+            let young = now.since(orphan.seen_at) < IN_TRANSITION;
+            orphan.unclear = orphan.owner.is_none() && young && !clear;
             let of_gone = charges.iter().all(|charge| charge.serial > orphan.seen);
             if orphan.owner.is_none() && (marked.is_some() || of_gone) {
                 orphan.tell(Told::Killed);
             }
-            if orphan.dying {
+            if orphan.unclear {
                 orphan.wait_for();
             }
         }
@@ -124,6 +132,17 @@ impl Orphan {
         if self.watch.is_none() {
             self.watch = platform::watch(self.pid).map(Arc::new);
         }
+    }
+}
+
+/// The step that a process is of, and whether that is clear: one in transition shows nothing of itself. One that came out
+/// of it since it was looked at is looked at again.
+fn marked_clearly(orphan: Pid, charges: &[Charge], mark: &Mark) -> (Option<Fence>, bool) {
+    let of = || marked(orphan, charges, mark);
+    match of() {
+        Some(fence) => (Some(fence), true),
+        None if platform::in_transition(orphan) => (None, false),
+        None => (of(), true),
     }
 }
 

@@ -161,6 +161,7 @@ impl State {
             .chain(write)
             .chain(order)
             .chain(self.line.rests_for(now))
+            .chain(self.adopted.look_again())
             .chain(busy.then_some(TICK))
             .min()
     }

@@ -176,13 +176,11 @@ pub(crate) fn environment_has(process: Pid, entry: impl Fn(&[u8]) -> bool) -> bo
     fs::read(path).is_ok_and(|environment| environment.split(|byte| *byte == 0).any(entry))
 }
 
-/// Whether a process is about to be a zombie: its environment is gone then, its children are still its own.
-pub(crate) fn is_dying(process: Pid) -> bool {
-    const EXITING: u32 = 4;
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    // After the name: state, parent, group, session, terminal, the terminal's group, flags.
-    let flags = stat.as_deref().ok().and_then(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(6));
-    flags.and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & EXITING != 0)
+/// Whether a process is about to be a zombie or another program. Its environment is gone, or not there yet; its children are
+/// still its own. One that took away its own arguments looks the same.
+pub(crate) fn in_transition(process: Pid) -> bool {
+    let arguments = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
+    arguments.is_ok_and(|arguments| arguments.is_empty())
 }
 
 /// A process that was found by its environment.

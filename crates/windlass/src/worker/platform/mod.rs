@@ -11,7 +11,7 @@ mod linux;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
     Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
-    group_left, is_dying, keep_private, own_program, strays, watch,
+    group_left, in_transition, keep_private, own_program, strays, watch,
 };
 
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -19,5 +19,5 @@ mod posix;
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(crate) use posix::{
     Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
-    group_left, is_dying, keep_private, own_program, strays, watch,
+    group_left, in_transition, keep_private, own_program, strays, watch,
 };

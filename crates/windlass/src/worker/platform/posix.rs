@@ -117,7 +117,7 @@ pub(crate) fn environment_has(_process: Pid, _entry: impl Fn(&[u8]) -> bool) -> 
 }
 
 /// No orphan is known here.
-pub(crate) const fn is_dying(_process: Pid) -> bool {
+pub(crate) const fn in_transition(_process: Pid) -> bool {
     false
 }
 

@@ -186,6 +186,51 @@ fn a_sibling_of_a_main_process_is_of_its_step() {
     });
 }
 
+/// Leaves a process that shows neither arguments nor environment for a while, as in the middle of an exec, and tells its number;
+/// nothing where the kernel does not let it.
+const CHANGELING: &str = r"
+import ctypes, os, signal, struct, time
+libc = ctypes.CDLL(None)
+libc.sbrk.restype = ctypes.c_void_p
+stat = open('/proc/self/stat').read().rsplit(') ', 1)[1].split()
+at = lambda field: int(stat[field - 3])
+def show(arguments_end, environment_end):
+    code, data, brk = (at(26), at(27)), (at(45), at(46)), (at(47), libc.sbrk(0))
+    shown = (at(28), at(48), arguments_end, at(50), environment_end)
+    layout = struct.pack('=11QQII', *code, *data, *brk, *shown, 0, 0, 0xffffffff)
+    return libc.prctl(35, 14, layout, len(layout), 0) == 0
+told, tells = os.pipe()
+if os.fork():
+    os.close(tells)
+    print(os.read(told, 99).decode(), flush=True)
+else:
+    os.setsid()
+    os.write(tells, str(os.getpid() if show(at(48), at(50)) else '').encode())
+    os.close(tells)
+    time.sleep(0.3)
+    show(at(49), at(51))
+    signal.pause()
+";
+
+/// In the middle of an exec a process has no environment that would tell whose it is.
+#[test]
+fn who_becomes_another_program_as_its_step_ends_ends_with_it() {
+    if cfg!(not(target_pointer_width = "64")) || !has_python() {
+        return;
+    }
+    story(async {
+        let guard = guard().await;
+        // Beside another: the only step that runs would be the owner of whoever has no mark.
+        let (_other, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (spawn, output) = step(2, &["python3", "-c", CHANGELING]);
+        let guarded = guard.spawn(spawn).await.unwrap();
+        let (pid, _output) = first_line(output).await;
+        assert_eq!(guarded.gone().await, Exit::Code(0));
+        assert!(pid.is_empty() || !is_alive(&pid), "{pid} outlived its step");
+        guard.end().await;
+    });
+}
+
 fn has_python() -> bool {
     let version = std::process::Command::new("python3").arg("--version").output();
     version.is_ok_and(|version| version.status.success())
