@@ -76,6 +76,10 @@ impl Held {
         matches!(self.state, HeldState::InLine { .. })
     }
 
+    pub(super) const fn is_finished(&self) -> bool {
+        matches!(self.state, HeldState::Finished { .. })
+    }
+
     pub(super) fn release(&mut self) {
         self.state =
             HeldState::Finished { outcome: Outcome::plain(OutcomeKind::Released), ran: None };

@@ -137,14 +137,15 @@ impl WorkerSession {
         if self.sent.len() > AWAITED_MAX {
             self.sent.pop_first();
         }
+        let finished = self.held.values().filter(|held| held.is_finished()).count();
         let mut message = Exchange {
             worker: self.config.worker,
             incarnation: self.config.incarnation,
             seq: self.seq,
             seen: self.seen,
             term: self.term,
-            finished: Vec::new(),
-            in_flight: Vec::new(),
+            finished: Vec::with_capacity(finished),
+            in_flight: Vec::with_capacity(self.held.len() - finished),
             want: self.want(),
         };
         let mut room = OUTPUT_ROOM;
@@ -264,8 +265,7 @@ impl WorkerSession {
     }
 
     fn on_verdict(&mut self, fence: Fence) {
-        let finished = |held: &Held| matches!(held.state, HeldState::Finished { .. });
-        if self.held.get(&fence).is_some_and(finished) {
+        if self.held.get(&fence).is_some_and(Held::is_finished) {
             self.held.remove(&fence);
         }
     }
@@ -273,9 +273,7 @@ impl WorkerSession {
     fn accept(&mut self, grant: Grant, deadline: Time) {
         let fence = grant.lease.fence;
         let repeat = if self.config.bugs.on(Bug::RepeatedGrantRunsAgain) {
-            self.held
-                .get(&fence)
-                .is_some_and(|held| !matches!(held.state, HeldState::Finished { .. }))
+            self.held.get(&fence).is_some_and(|held| !held.is_finished())
         } else {
             fence <= self.highest
         };
@@ -368,11 +366,7 @@ impl WorkerSession {
         if self.phase != Life::Working {
             return 0;
         }
-        let open = self
-            .held
-            .values()
-            .filter(|held| !matches!(held.state, HeldState::Finished { .. }))
-            .count();
+        let open = self.held.values().filter(|held| !held.is_finished()).count();
         self.config.capacity.saturating_sub(u32::try_from(open).unwrap_or(u32::MAX))
     }
 
@@ -498,7 +492,7 @@ impl WorkerSession {
 
     /// How many leases it holds whose outcome is not known to it.
     pub fn busy(&self) -> usize {
-        self.held.values().filter(|held| !matches!(held.state, HeldState::Finished { .. })).count()
+        self.held.values().filter(|held| !held.is_finished()).count()
     }
 
     /// Outcomes without a verdict: what a restarted worker presents when it registers.

@@ -1,8 +1,8 @@
 //! Requests to a controller, over connections that are kept.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Bytes};
@@ -124,8 +124,7 @@ impl<'a> Ask<'a> {
 
     /// Asks to have something done.
     pub fn post(place: &'a Place, path: &'a str, body: &impl serde::Serialize) -> Self {
-        let body = serde_json::to_vec(body).expect("messages are plain data");
-        let (content, body) = ("application/json", Bytes::from(body));
+        let (content, body) = ("application/json", Bytes::from(json(body)));
         Self { method: Method::POST, place, path, content, body, headers: &[] }
     }
 
@@ -133,6 +132,30 @@ impl<'a> Ask<'a> {
     #[must_use]
     pub fn with(self, headers: &'a [(&'a str, &'a str)]) -> Self {
         Self { headers, ..self }
+    }
+}
+
+/// A message in a buffer of just its size. One that grew by doubling would be twice as large in the end, and who gives 128 KiB
+/// back is not given room that small again by glibc: it keeps that much, and twice that, for the next time.
+fn json(message: &impl serde::Serialize) -> Vec<u8> {
+    let mut size = Counted(0);
+    serde_json::to_writer(&mut size, message).expect("messages are plain data");
+    let mut bytes = Vec::with_capacity(size.0);
+    serde_json::to_writer(&mut bytes, message).expect("messages are plain data");
+    bytes
+}
+
+/// Counts what is written.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -25,7 +25,7 @@ const HEAD: usize = 4;
 /// Descriptors in one write. The reader has as much room: what did not fit would be lost.
 const TOGETHER: usize = 16;
 /// A burst of spawn orders in one read.
-const READ: usize = 64 << 10;
+const READ: usize = 16 << 10;
 
 /// What is to be written.
 #[derive(Debug, Default)]
