@@ -59,7 +59,7 @@ pub use look::{Colour, Look, Manner, Signs};
 pub use moment::{moment, why_phrase};
 pub(super) use name::{go_by, named};
 pub use painter::Painter;
-pub(super) use print::{bytes, data, objects, talk};
+pub(super) use print::{bytes, data, event, objects, talk};
 pub use screen::{Line, Screen, ScreenOptions, Sink};
 pub use span_text::span_text;
 pub use table::{Align, Table};

@@ -2,7 +2,12 @@
 
 use std::io::{self, ErrorKind, Write as _};
 
+use windlass_core::engine::Event;
+use windlass_core::plan::Plan;
+use windlass_core::time::Time;
+
 use crate::cli::exit;
+use crate::journal::Position;
 
 /// Prints what the user asked for and returns the exit code that tells whether it arrived.
 ///
@@ -29,6 +34,15 @@ pub(in crate::cli) fn bytes(bytes: &[u8]) -> bool {
 pub(in crate::cli) fn objects(objects: &[serde_json::Value]) -> u8 {
     let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
     if lines.is_empty() { exit::SUCCESS } else { data(&lines.join("\n")) }
+}
+
+/// Prints an event of a run as everybody shows it, and the name of its step: who reads along has no plan.
+pub(in crate::cli) fn event(plan: &Plan, (position, at): (Position, Time), event: &Event) -> u8 {
+    let mut object = event.to_json(position.0, at);
+    if let Some(step) = event.step() {
+        object["name"] = plan.name(step).into();
+    }
+    data(&object.to_string())
 }
 
 /// Tells the user something that is not the answer. Nobody is left to tell where standard error is closed.

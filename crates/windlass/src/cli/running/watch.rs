@@ -253,7 +253,7 @@ impl Watch<'_> {
                 continue;
             }
             if self.order.json && event.run().is_some() {
-                output::data(&event.to_json(position.0, *at).to_string());
+                output::event(screen.summary().plan(), (position, *at), event);
             }
             screen.learn(*at, event);
         }

@@ -157,7 +157,7 @@ impl Watch {
             }
             let Recorded { at, event } = recorded;
             if self.attached.prints == Prints::Events && event.run().is_some() {
-                output::data(&event.to_json(position.0, *at).to_string());
+                output::event(self.screen.summary().plan(), (*position, *at), event);
             }
             self.screen.learn(*at, event);
         }

@@ -239,6 +239,12 @@ fn events_are_json_one_a_line_and_nothing_else() {
     assert_eq!(events[events.len() - 1]["type"], "run_ended");
     let positions: Vec<u64> = events.iter().filter_map(|event| event["pos"].as_u64()).collect();
     assert!(positions.is_sorted() && positions.len() == events.len());
+    let named = |event: &Value| event["name"].is_string() == event["step"].is_number();
+    assert!(events.iter().all(named), "{events:?}");
+    let ended = events.iter().filter(|event| event["type"] == "ended");
+    let mut ended: Vec<&str> = ended.filter_map(|event| event["name"].as_str()).collect();
+    ended.sort_unstable();
+    assert_eq!(ended, ["a", "b", "c", "z"]);
 }
 
 #[test]
