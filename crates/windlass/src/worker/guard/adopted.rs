@@ -6,16 +6,17 @@
 //! gone before that is over, for it, or its children, may be the step's.
 
 use std::cell::Cell;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::process::{Pid, WaitOptions, getpgid, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpgid, kill_process, waitpid};
 use windlass_core::id::Fence;
 use windlass_core::time::{Span, Time};
 
 use super::charge::{Charge, Told, signal};
 use super::program::Mark;
-use crate::worker::platform;
+use crate::worker::platform::{self, Children};
 
 /// How long a step waits for an orphan in transition that may be its own. That takes milliseconds; a process whose first
 /// thread has ended before the others looks the same for as long as it likes.
@@ -23,6 +24,10 @@ const IN_TRANSITION: Span = Span::secs(2);
 
 /// After how long one that may be becoming another program is looked at again: nothing tells when it has.
 const LOOK_AGAIN: Span = Span::millis(5);
+
+/// How often they are listed in a row because some had died. More come up only if a step produces them without end: then
+/// the guard has to see to other things in between.
+const ROUNDS: usize = 16;
 
 /// A living orphan.
 #[derive(Debug)]
@@ -40,35 +45,80 @@ struct Orphan {
 }
 
 /// All orphans.
-#[derive(Debug, Default)]
-pub(super) struct Adopted(Vec<Orphan>);
+#[derive(Debug)]
+pub(super) struct Adopted {
+    orphans: Vec<Orphan>,
+    /// Where the system puts them.
+    given: Children,
+    /// The children that are no main process of a step, as last listed.
+    listed: Vec<Pid>,
+}
 
 impl Adopted {
+    /// None yet. They are given to the first thread of the process.
+    pub(super) fn new() -> Self {
+        Self { orphans: Vec::new(), given: Children::of_first_thread(), listed: Vec::new() }
+    }
+
+    /// Whether main processes and orphans are told apart whoever starts the former.
+    pub(super) const fn are_told_apart(&self) -> bool {
+        self.given.tells_threads_apart()
+    }
+
     /// What becomes readable when one of them ends whose end is waited for.
     pub(super) fn watches(&self) -> impl Iterator<Item = &Arc<OwnedFd>> {
-        self.0.iter().filter_map(|orphan| orphan.watch.as_ref())
+        self.orphans.iter().filter_map(|orphan| orphan.watch.as_ref())
     }
 
     /// Whether nothing is known of any.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.orphans.is_empty()
     }
 
     /// Whether there are any of this step, or may be.
     pub(super) fn has_of(&self, fence: Fence) -> bool {
-        self.0.iter().any(|orphan| orphan.owner == Some(fence) || orphan.unclear)
+        self.orphans.iter().any(|orphan| orphan.owner == Some(fence) || orphan.unclear)
     }
 
     /// How long to wait before they are looked at again, if some tell nothing by themselves.
     pub(super) fn look_again(&self) -> Option<Span> {
-        self.0.iter().any(|orphan| orphan.unclear).then_some(LOOK_AGAIN)
+        self.orphans.iter().any(|orphan| orphan.unclear).then_some(LOOK_AGAIN)
     }
 
-    /// Takes in children that are no main process of a step.
-    pub(super) fn take_in(&mut self, children: &[Pid], seen: (u64, Time)) {
-        for pid in children.iter().copied() {
-            if self.0.iter().all(|orphan| orphan.pid != pid) {
-                self.0.push(Orphan {
+    /// Takes in new ones, reaps the dead, and finds out whose they are. `own` are the children of the calling thread: who is no
+    /// main process was made its child by one.
+    pub(super) fn look(
+        &mut self,
+        own: &mut Children,
+        charges: &[Charge],
+        mark: &Mark,
+        seen: (u64, Time),
+    ) -> io::Result<()> {
+        for _ in 0..ROUNDS {
+            self.listed.clear();
+            self.given.list(&mut self.listed)?;
+            if self.are_told_apart() {
+                own.list(&mut self.listed)?;
+            }
+            // A main process is reaped last.
+            self.listed.retain(|pid| charges.iter().all(|charge| charge.leader != Some(*pid)));
+            if self.orphans.is_empty() && self.listed.is_empty() {
+                return Ok(());
+            }
+            self.take_in(seen);
+            let some_died = self.reap();
+            self.attribute(charges, mark, seen.1);
+            if !some_died {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, seen: (u64, Time)) {
+        for pid in self.listed.iter().copied() {
+            if self.orphans.iter().all(|orphan| orphan.pid != pid) {
+                self.orphans.push(Orphan {
                     pid,
                     owner: None,
                     seen: seen.0,
@@ -82,15 +132,16 @@ impl Adopted {
     }
 
     /// Reaps the dead. True if there were any: their children are orphans now.
-    pub(super) fn reap(&mut self) -> bool {
-        let before = self.0.len();
-        self.0.retain(|orphan| matches!(waitpid(Some(orphan.pid), WaitOptions::NOHANG), Ok(None)));
-        self.0.len() < before
+    fn reap(&mut self) -> bool {
+        let before = self.orphans.len();
+        self.orphans
+            .retain(|orphan| matches!(waitpid(Some(orphan.pid), WaitOptions::NOHANG), Ok(None)));
+        self.orphans.len() < before
     }
 
     /// Finds out whose they are. Those of steps that are gone are killed.
-    pub(super) fn attribute(&mut self, charges: &[Charge], mark: &Mark, now: Time) {
-        for orphan in self.0.iter_mut().filter(|orphan| orphan.owner.is_none()) {
+    fn attribute(&mut self, charges: &[Charge], mark: &Mark, now: Time) {
+        for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner.is_none()) {
             let (marked, clear) = marked_clearly(orphan.pid, charges, mark);
             let of_living = marked.filter(|of| charges.iter().any(|charge| charge.fence == *of));
             orphan.owner = of_living.or_else(|| last_owner(orphan, charges));
@@ -106,11 +157,27 @@ impl Adopted {
         }
     }
 
+    /// Ends all that there are by now, known or not.
+    pub(super) fn kill_all(&mut self) -> io::Result<()> {
+        self.listed.clear();
+        self.given.list(&mut self.listed)?;
+        kill(&self.listed);
+        Ok(())
+    }
+
     /// Tells those of a step what the step was told.
     pub(super) fn follow(&mut self, charge: &Charge) {
-        for orphan in self.0.iter_mut().filter(|orphan| orphan.owner == Some(charge.fence)) {
+        for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner == Some(charge.fence)) {
             orphan.tell(charge.told);
         }
+    }
+}
+
+/// Ends processes by force and at once.
+pub(super) fn kill(children: &[Pid]) {
+    for child in children {
+        // It fails if it may not be signalled: then its end is awaited all the same.
+        let _ = kill_process(*child, Signal::KILL);
     }
 }
 

@@ -51,6 +51,8 @@ mod link;
 #[cfg(unix)]
 mod message;
 #[cfg(unix)]
+mod news;
+#[cfg(unix)]
 mod own_key;
 #[cfg(unix)]
 mod process;

@@ -11,12 +11,13 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group
 use windlass_core::id::Fence;
 use windlass_core::time::{Span, Time};
 
-use super::adopted::Adopted;
+use super::adopted::{Adopted, kill};
 use super::charge::{Charge, Told};
-use super::frame::{Inbox, Outbox, Read};
+use super::frame::{Inbox, Read};
 use super::held::Held;
 use super::line::Line;
 use super::message::{Event, NotSpawned, Order, Request};
+use super::news::News;
 use super::own_key::is_own;
 use super::program::Mark;
 use super::testament::Testament;
@@ -27,13 +28,6 @@ use crate::worker::platform::{self, Alarm, Children, TICK};
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
 /// it, and the worker is woken once.
 const STARTED_WAITS: Span = Span::millis(5);
-
-/// Unread news beyond which no more orders are read: the worker is stopped, or far behind.
-const NEWS_MAX: usize = 1 << 20;
-
-/// How often orphans are listed in a row because some had died. More come up only if a step produces them without end:
-/// then the guard has to see to other things in between.
-const ROUNDS: usize = 16;
 
 /// What came of listening to the worker.
 #[derive(Debug)]
@@ -70,9 +64,7 @@ pub(super) enum Watcher {
 pub(super) struct State {
     socket: Arc<UnixStream>,
     inbox: Inbox,
-    outbox: Outbox,
-    /// When the outbox has to be written.
-    write_at: Option<Time>,
+    news: News,
     charges: Vec<Charge>,
     line: Line,
     /// What runs in the worker itself.
@@ -80,9 +72,6 @@ pub(super) struct State {
     /// Those that are gone and not reaped.
     gone: Vec<Charge>,
     adopted: Adopted,
-    orphans: Children,
-    /// The children that are no main process of a step, as last listed.
-    listed: Vec<Pid>,
     /// When it last looked at them.
     looked_at: Time,
     alarm: Alarm,
@@ -101,15 +90,12 @@ impl State {
         Ok(Self {
             socket,
             inbox: Inbox::default(),
-            outbox: Outbox::default(),
-            write_at: None,
+            news: News::default(),
             charges: Vec::new(),
             line: Line::default(),
             held: Held::of_parent(),
             gone: Vec::new(),
-            adopted: Adopted::default(),
-            orphans: Children::of_first_thread(),
-            listed: Vec::new(),
+            adopted: Adopted::new(),
             looked_at: Time::ZERO,
             alarm: Alarm::new()?,
             wakes_at: None,
@@ -122,7 +108,7 @@ impl State {
 
     /// Says that it is up.
     pub(super) fn greet(&mut self) -> io::Result<()> {
-        self.tell(&Event::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)
+        self.news.add(&Event::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)
     }
 
     /// What to wait for. The next word has to be [`Self::woken`].
@@ -135,10 +121,9 @@ impl State {
         self.alarm.set(due)?;
         let limit = self.longest_wait(now);
         self.wakes_at = limit.map(|limit| now + limit).into_iter().chain(due).min();
-        let behind = self.outbox.len() >= NEWS_MAX || self.inbox.has_message();
+        let behind = self.news.are_too_many() || self.inbox.has_message();
         let unread = if behind { PollFlags::HUP } else { PollFlags::IN };
-        let unwritten = self.write_at.is_none() && !self.outbox.is_empty();
-        let unwritten = if unwritten { PollFlags::OUT } else { PollFlags::empty() };
+        let unwritten = if self.news.are_stuck() { PollFlags::OUT } else { PollFlags::empty() };
         let of_charge = |charge: &Charge| Some((Some(charge.fence), Arc::clone(charge.watch()?)));
         let of_orphans = self.adopted.watches().map(|watch| (None, Arc::clone(watch)));
         Ok(Wait {
@@ -152,7 +137,7 @@ impl State {
 
     /// Nothing runs: without end. Otherwise until something has to be looked at that tells nothing by itself.
     fn longest_wait(&self, now: Time) -> Option<Span> {
-        let write = self.write_at.map(|at| at.since(now));
+        let write = self.news.due().map(|at| at.since(now));
         let order = self.inbox.has_message().then_some(Span::ZERO);
         let busy = !self.charges.is_empty() || !self.adopted.is_empty();
         self.alarm
@@ -211,12 +196,11 @@ impl State {
 
     /// Wakes who waits for everything, if something is due before it would wake by itself.
     pub(super) fn see_to_what_is_due(&mut self, now: Time) -> io::Result<()> {
-        let unwritten = self.write_at.is_none() && !self.outbox.is_empty();
         let moves = !self.inbox.has_message() && self.line.moves(self.running(), now);
-        let at_once = (unwritten || moves || !self.adopted.is_empty()).then_some(now);
+        let at_once = (self.news.are_stuck() || moves || !self.adopted.is_empty()).then_some(now);
         let of_charges = self.charges.iter().filter_map(Charge::due);
         let rests = self.line.rests_for(now).map(|rest| now + rest);
-        let due = of_charges.chain(self.write_at).chain(rests).chain(at_once).min();
+        let due = of_charges.chain(self.news.due()).chain(rests).chain(at_once).min();
         if due.is_some_and(|due| self.wakes_at.is_none_or(|wakes_at| due < wakes_at)) {
             self.wakes_at = due;
             self.alarm.set(due)?;
@@ -235,11 +219,11 @@ impl State {
             if let Some(exit) = charge.look() {
                 let fence = charge.fence;
                 let told_at = if charge.went_well() { well_told_at } else { now };
-                self.tell(&Event::Exited { fence, exit }, told_at)?;
+                self.news.add(&Event::Exited { fence, exit }, told_at)?;
             }
         }
         // After the main processes: their orphans are there by the time that their end is seen.
-        self.adopt(own, now)?;
+        self.adopted.look(own, &self.charges, &self.mark, (self.serial, now))?;
         for index in (0..self.charges.len()).rev() {
             let charge = &mut self.charges[index];
             let fence = charge.fence;
@@ -255,31 +239,7 @@ impl State {
             }
             let told_at = if charge.went_well() { well_told_at } else { now };
             self.gone.push(self.charges.swap_remove(index));
-            self.tell(&Event::Gone { fence, at: now }, told_at)?;
-        }
-        Ok(())
-    }
-
-    /// Takes in new orphans and reaps dead ones.
-    fn adopt(&mut self, own: &mut Children, now: Time) -> io::Result<()> {
-        for _ in 0..ROUNDS {
-            self.listed.clear();
-            self.orphans.list(&mut self.listed)?;
-            if self.orphans.tells_threads_apart() {
-                own.list(&mut self.listed)?;
-            }
-            // A main process is reaped last.
-            let Self { listed, charges, .. } = self;
-            listed.retain(|pid| charges.iter().all(|charge| charge.leader != Some(*pid)));
-            if self.adopted.is_empty() && self.listed.is_empty() {
-                return Ok(());
-            }
-            self.adopted.take_in(&self.listed, (self.serial, now));
-            let some_died = self.adopted.reap();
-            self.adopted.attribute(&self.charges, &self.mark, now);
-            if !some_died {
-                break;
-            }
+            self.news.add(&Event::Gone { fence, at: now }, told_at)?;
         }
         Ok(())
     }
@@ -352,7 +312,7 @@ impl State {
         if !self.line.withdraw(fence) {
             return Ok(());
         }
-        self.tell(&Event::Withdrawn { fence }, now)
+        self.news.add(&Event::Withdrawn { fence }, now)
     }
 
     /// Who is first in line, if there is room. What was said before and not obeyed yet may keep it from starting.
@@ -386,7 +346,7 @@ impl State {
             Ok(pid) => pid,
             Err(why) => {
                 self.never_started(fence);
-                return self.tell(&Event::NotSpawned { fence, why }, at);
+                return self.news.add(&Event::NotSpawned { fence, why }, at);
             }
         };
         if !is_own(fence) {
@@ -398,7 +358,7 @@ impl State {
         });
         let pid = pid.as_raw_nonzero().get();
         let waits = self.line.news_wait().unwrap_or(STARTED_WAITS);
-        self.tell(&Event::Spawned { fence, pid, at }, at + waits)
+        self.news.add(&Event::Spawned { fence, pid, at }, at + waits)
     }
 
     /// Those that are gone. They are to be reaped; nobody waits for it.
@@ -413,20 +373,8 @@ impl State {
         }
     }
 
-    /// Adds news, which are written at this moment at the latest.
-    fn tell(&mut self, event: &Event, write_at: Time) -> io::Result<()> {
-        self.write_at = Some(self.write_at.map_or(write_at, |at| at.min(write_at)));
-        self.outbox.push(event, None)
-    }
-
-    /// Writes the news that are due, as far as the worker takes them.
     fn write(&mut self, now: Time) {
-        let writing = self.write_at.is_none() && !self.outbox.is_empty();
-        if writing || self.write_at.is_some_and(|at| at <= now) {
-            self.write_at = None;
-            // That the worker is gone is seen by reading; what it did not take is written when it does.
-            let _ = self.outbox.flush(self.socket.as_fd());
-        }
+        self.news.write(self.socket.as_fd(), now);
     }
 
     /// Something failed beside who waits for everything.
@@ -458,7 +406,7 @@ impl State {
 
     /// Whether main processes and orphans are told apart whoever starts the former.
     pub(super) const fn tells_orphans_apart(&self) -> bool {
-        self.orphans.tells_threads_apart()
+        self.adopted.are_told_apart()
     }
 
     /// Kills whatever is known, by force and at once: whoever waits for a lock of these steps waits for their end, and nobody is
@@ -469,26 +417,17 @@ impl State {
             let _ = kill_process_group(leader, Signal::KILL);
             let _ = kill_process(leader, Signal::KILL);
         }
-        self.listed.clear();
-        self.orphans.list(&mut self.listed)?;
-        self.kill_listed();
-        Ok(())
-    }
-
-    fn kill_listed(&self) {
-        for child in &self.listed {
-            // It fails if it may not be signalled: then its end is awaited all the same.
-            let _ = kill_process(*child, Signal::KILL);
-        }
+        self.adopted.kill_all()
     }
 
     /// Kills whatever is left, and returns when nothing is. Nothing is being started.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.kill_all()?;
+        let mut children = Vec::new();
         loop {
-            self.listed.clear();
-            platform::all_children(&mut self.listed)?;
-            self.kill_listed();
+            children.clear();
+            platform::all_children(&mut children)?;
+            kill(&children);
             match wait(WaitOptions::empty()) {
                 Err(Errno::CHILD) => break,
                 Err(Errno::INTR) | Ok(_) => {}
