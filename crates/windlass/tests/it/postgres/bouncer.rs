@@ -53,8 +53,8 @@ impl Bouncer {
              server_idle_timeout = 2\n"
         );
         fs::write(folder.join("pgbouncer.ini"), settings).expect("a file");
-        // It reads them once. More than there are checks.
-        let roles: Vec<String> = (0..300).map(|_| fresh_name()).collect();
+        // It reads them once. More than all checks ask for, some of which kill a writer over and over.
+        let roles: Vec<String> = (0..3000).map(|_| fresh_name()).collect();
         let lines: Vec<String> = roles.iter().map(|role| format!("\"{role}\" \"\"")).collect();
         fs::write(folder.join("roles"), lines.join("\n")).expect("a file");
         let mut keeper = account.command("sh");
