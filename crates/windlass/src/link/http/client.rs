@@ -135,8 +135,8 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// A message in a buffer of just its size. One that grew by doubling would be twice as large in the end, and who gives 128 KiB
-/// back is not given room that small again by glibc: it keeps that much, and twice that, for the next time.
+/// A message in a buffer of just its size. One that grew by doubling would be up to twice as large, and glibc, once a piece of
+/// 128 KiB has been given back to it, keeps pieces of that size for the next time rather than return them to the system.
 fn json(message: &impl serde::Serialize) -> Vec<u8> {
     let mut size = Counted(0);
     serde_json::to_writer(&mut size, message).expect("messages are plain data");

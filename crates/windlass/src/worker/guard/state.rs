@@ -72,7 +72,7 @@ pub(super) struct State {
     /// Those that are gone and not reaped.
     gone: Vec<Charge>,
     adopted: Adopted,
-    /// When it last looked at them.
+    /// When it last looked who has ended, and what that left.
     looked_at: Time,
     alarm: Alarm,
     /// When who waits for everything wakes in any case.
