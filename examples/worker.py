@@ -146,7 +146,9 @@ class Step:
         if missing:
             self.tell(f"this worker has no secret {', '.join(missing)}\n")
             return "failed", None
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
+        withheld = self.offer["other_secrets"]
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("WINDLASS_") and name not in withheld}
         environment.update(self.offer["env"], WINDLASS_OUTPUT=outputs)
         try:
             # In a group of its own: it is stopped with everything that it has started.

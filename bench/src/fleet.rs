@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::engine::{Config, Decision, Engine, Event, Request, Submit};
+use windlass_core::engine::{Config, Decision, Engine, Event, Request, StoreHistory, Submit};
 use windlass_core::id::{RunId, Term};
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
@@ -84,6 +84,7 @@ impl Fleet {
             ttl: Span::secs(15),
             generation: 0,
             own: None,
+            history: StoreHistory::Unbroken,
         });
         for labels in &crew.labels {
             fleet.join(labels);

@@ -3,7 +3,7 @@
 use windlass_core::id::{Incarnation, Seq, Term, WorkerId};
 use windlass_core::outcome::Outcome;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Exchange, Finished, Grant, Home, Register, Reply};
+use windlass_core::session::{Exchange, Finished, FormerLife, Grant, Home, Register, Reply};
 use windlass_core::time::Span;
 
 /// The first worker's number. A large one, as real ones may be: what it takes in a journal counts.
@@ -37,6 +37,7 @@ impl Hand {
             labels: Labels::new(labels),
             slots: self.slots,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         }
     }

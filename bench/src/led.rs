@@ -58,6 +58,7 @@ impl<'a> Led<'a> {
             head: won.head.0,
             ttl: Span::secs(15),
             generation: won.generation,
+            history: won.history,
             own: None,
         };
         let engine = Engine::new(Config::default());

@@ -16,7 +16,7 @@ use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, Output, RunStatus};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Grant, Home, Register};
+use windlass_core::session::{FormerLife, Grant, Home, Register};
 use windlass_core::time::Span;
 
 use crate::cluster::handed_rows;
@@ -157,6 +157,7 @@ fn worker(handle: &Handle, slots: u32, executor: Arc<dyn Executor>) -> Worker {
         labels: Labels::default(),
         slots,
         home: Home::SharedFate,
+        former: FormerLife::Unknown,
         spooled: Vec::new(),
     };
     Worker::in_process(register, slots + 1024, Arc::new(handle.clone()), executor)

@@ -14,7 +14,7 @@ use windlass::worker::{Attempt, Beside, Clock, Executor, Orders, Worker, WorkerE
 use windlass_core::id::Incarnation;
 use windlass_core::outcome::Outcome;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Grant, Home, Register};
+use windlass_core::session::{FormerLife, Grant, Home, Register};
 
 use crate::fleet::now;
 use crate::patience::{PATIENCE, within};
@@ -126,6 +126,7 @@ impl Hands {
             labels: Labels::new([label, "executor=noop"]),
             slots: 1,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         let worker = Worker {

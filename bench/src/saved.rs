@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use windlass::conformance::block_on;
-use windlass::journal::{Journal as _, Snapshot, encode_state};
+use windlass::journal::Journal as _;
 
 use crate::disk::{REPEATS, Scratch};
 use crate::fleet::{self, RUN};
@@ -25,9 +25,9 @@ pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
     let (mut encoded, mut written) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let began = fleet::now();
-        let state = encode_state(led.engine());
+        let snapshot = sealed::snapshot(&journal, &led);
         encoded.push(began.elapsed());
-        block_on(journal.save(Snapshot { position, state })).expect("the disk has room");
+        block_on(journal.save(snapshot)).expect("the disk has room");
         written.push(began.elapsed());
     }
     drop(led);

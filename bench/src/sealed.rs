@@ -117,8 +117,7 @@ fn live(folder: &Path, attic: &Path, sealed: u64) -> Position {
 /// Saves a snapshot of what is durable, and lets go what it makes superfluous.
 pub(crate) fn save(journal: &SqliteJournal, led: &Led<'_>) -> Position {
     let position = head(journal);
-    let snapshot = Snapshot { position, state: encode_state(led.engine()) };
-    block_on(journal.save(snapshot)).expect("the disk has room");
+    block_on(journal.save(snapshot(journal, led))).expect("the disk has room");
     let mut upto = Position(0);
     loop {
         let pruned = block_on(journal.prune(position)).expect("the journal can be pruned");
@@ -127,6 +126,14 @@ pub(crate) fn save(journal: &SqliteJournal, led: &Led<'_>) -> Position {
         }
         upto = pruned;
     }
+}
+
+/// The state of what is durable: a settled leader has decided nothing else.
+pub(crate) fn snapshot(journal: &SqliteJournal, led: &Led<'_>) -> Snapshot {
+    let position = head(journal);
+    let last = block_on(journal.tail(Position(position.0 - 1), 1)).expect("the journal is read");
+    let batch = last.last().expect("a takeover is an event").batch;
+    Snapshot { position, batch, state: encode_state(led.engine()) }
 }
 
 pub(crate) fn head(journal: &SqliteJournal) -> Position {

@@ -93,7 +93,15 @@ impl Controller {
     /// One of several.
     pub(crate) fn start_as(site: &Site, name: &str, listen: &str) -> Self {
         let mut command = Command::new(windlass());
-        command.args(["serve", "--no-exec", "--listen", listen, "--store", &site.store]);
+        command.args([
+            "serve",
+            "--no-exec",
+            "--no-token",
+            "--listen",
+            listen,
+            "--store",
+            &site.store,
+        ]);
         // Several on one machine would share a name, and the worker of the second is refused.
         command.args(["--name", name]);
         command.args(site.link.iter().flat_map(|link| ["--link", link]));

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::time::Time;
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($int:ty), $prefix:literal) => {
         $(#[$doc])*
@@ -49,6 +51,23 @@ number! {
 number! {
     /// A token that opens a controller: the how-manieth that was made.
     TokenId(u64), "k"
+}
+
+impl Incarnation {
+    /// Bits of chance in the number of a life.
+    const NOISE_BITS: u32 = 10;
+
+    /// The number of the life that follows this one and begins at `now` by the system's clock.
+    ///
+    /// It is greater than this one whatever the clock says: a clock that was set back must not lock a worker out. The noise
+    /// tells two hosts apart that have copies of one state directory, also if neither clock has reached the copied number.
+    #[must_use]
+    pub const fn next(self, now: Time, noise: u64) -> Self {
+        let noise = noise & ((1 << Self::NOISE_BITS) - 1);
+        let by_clock = (now.as_millis() << Self::NOISE_BITS) | noise;
+        let above = self.0.saturating_add(1).saturating_add(noise);
+        Self(if by_clock > self.0 { by_clock } else { above })
+    }
 }
 
 impl TokenId {
@@ -159,6 +178,18 @@ mod tests {
         assert!(older.to_string() < newer.to_string());
         assert_eq!(RunId::parse("ilou"), None, "letters that look like digits are not ours");
         assert_eq!(RunId::parse("zzzzzzzzzzzzz"), None, "more than 64 bits");
+    }
+
+    #[test]
+    fn a_life_is_numbered_above_the_last_one_also_if_the_clock_was_set_back() {
+        let at = Time::from_millis;
+        let first = Incarnation::default().next(at(5_000), 7);
+        let after_a_jump_back = first.next(at(4_000), 7);
+        let after_a_restart_at_once = after_a_jump_back.next(at(4_000), 0);
+        assert!(first < after_a_jump_back && after_a_jump_back < after_a_restart_at_once);
+        assert!(after_a_restart_at_once < Incarnation::default().next(at(5_001), 0));
+        assert_ne!(first.next(at(4_000), 1), first.next(at(4_000), 2), "two hosts, one number");
+        assert_ne!(first.next(at(6_000), 1), first.next(at(6_000), 2), "two hosts, one moment");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod access;
 pub mod config;
 pub mod engine;
+pub mod environment;
 pub mod expand;
 pub mod expr;
 pub mod failure;

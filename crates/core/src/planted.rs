@@ -59,6 +59,16 @@ pub enum Bug {
     KeyTakenTwice,
     /// A cancelled step keeps its key.
     KeyKeptOnCancel,
+    /// A step that no worker could run satisfies the steps that need it.
+    UnplaceableNeedIgnored,
+    /// A takeover without proof of an unbroken history grants locks at once.
+    EmbargoSkipped,
+    /// Locks wait for a part of a lease after lost history.
+    EmbargoTooShort,
+    /// A term that was won without proof of the history, and wrote nothing, leaves the next one none the wiser.
+    UnprovenForgotten,
+    /// A new life of a worker frees the locks of the former one, whatever is proven.
+    NewLifeFreesLocks,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -67,7 +77,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 31] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -94,6 +104,11 @@ impl Bug {
         Self::PreferenceIgnored,
         Self::KeyTakenTwice,
         Self::KeyKeptOnCancel,
+        Self::UnplaceableNeedIgnored,
+        Self::EmbargoSkipped,
+        Self::EmbargoTooShort,
+        Self::UnprovenForgotten,
+        Self::NewLifeFreesLocks,
     ];
 }
 

@@ -15,9 +15,9 @@ pub fn misleads(c: char) -> bool {
     c.is_control() || hides || turns || breaks
 }
 
-/// Whether a text can stand for something in a line: not empty, not too long, and nothing in it misleads.
+/// Whether a text can stand for something in a line: not blank, not too long, and nothing in it misleads.
 pub fn is_plain(text: &str) -> bool {
-    (1..=NAME_MAX).contains(&text.len()) && !text.chars().any(misleads)
+    !text.trim().is_empty() && (1..=NAME_MAX).contains(&text.len()) && !text.chars().any(misleads)
 }
 
 /// A text in quotes, or the beginning of a long one: whoever wrote it knows how it goes on.
@@ -50,8 +50,17 @@ mod tests {
             assert!(is_plain(plain), "{plain}");
         }
         let long = "x".repeat(NAME_MAX + 1);
-        let odd =
-            ["", "a\nb", "\u{1b}[2J", "\u{9b}2J", "a\u{202e}b", "a\u{200b}b", "\u{feff}", &long];
+        let odd = [
+            "",
+            "   ",
+            "a\nb",
+            "\u{1b}[2J",
+            "\u{9b}2J",
+            "a\u{202e}b",
+            "a\u{200b}b",
+            "\u{feff}",
+            &long,
+        ];
         for text in odd {
             assert!(!is_plain(text), "{text:?}");
         }

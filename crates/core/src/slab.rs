@@ -50,6 +50,11 @@ impl<T> Slab<T> {
         self.iter().map(|(at, _)| at).collect()
     }
 
+    /// How many indices there are, in use or free.
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

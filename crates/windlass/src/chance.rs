@@ -10,6 +10,11 @@ pub(crate) fn new_run(now: Time) -> RunId {
     RunId::new(now.as_millis(), RandomState::new().hash_one(std::process::id()))
 }
 
+/// A number that two processes are not likely to draw alike.
+pub(crate) fn number() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
 /// A word that nobody else has made.
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub(crate) fn word() -> String {

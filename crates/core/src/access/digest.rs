@@ -13,6 +13,11 @@ impl Digest {
     pub const fn new(hash: [u8; 32]) -> Self {
         Self(hash)
     }
+
+    /// The hash that it is.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
 }
 
 /// Digests compare in constant time: how long it takes does not tell how much of a guess was right.

@@ -10,6 +10,10 @@ pub struct Config {
     pub runs_max: usize,
     /// Steps of all runs that are not sealed.
     pub steps_max: usize,
+    /// Bytes of the plans of all active runs: a quarter of the memory that a controller is given.
+    pub plan_bytes_max: usize,
+    /// Places that steps of active runs have at locks. It bounds what one change of a lock can cost.
+    pub lock_uses_max: usize,
     /// Workers known, live or lately lost.
     pub workers_max: usize,
     /// Events in one decision. Bulk endings go on in the next one, so that exchanges are served between.
@@ -33,6 +37,8 @@ impl Default for Config {
         Self {
             runs_max: 10_000,
             steps_max: 4_000_000,
+            plan_bytes_max: 256 << 20,
+            lock_uses_max: 100_000,
             workers_max: 20_000,
             batch_max: 4096,
             grants_max: 512,
@@ -44,6 +50,9 @@ impl Default for Config {
         }
     }
 }
+
+/// Lanes and classes that one decision looks at before it leaves the rest to the next: some ten milliseconds.
+pub(super) const LOOKS_MAX: u64 = 500_000;
 
 /// Slots of one worker. More is a mistake, and would let one worker hold more leases than a reply can carry.
 pub const SLOTS_MAX: u32 = 10_000;

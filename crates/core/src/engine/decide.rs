@@ -1,6 +1,8 @@
 //! Which rule answers a request, and what is done after every one.
 
+use super::config::LOOKS_MAX;
 use super::event::Event;
+use super::history::{StoreHistory, TTL_MAX};
 use super::request::{Answer, Decision, Denial, Request};
 use super::state::Engine;
 use super::timer::Timer;
@@ -16,6 +18,8 @@ pub(super) struct Out {
     pub(super) replies: Vec<Reply>,
     /// Randomness for jitter, used up bit by bit.
     luck: u64,
+    /// What the board had looked at when the decision began.
+    looks: u64,
 }
 
 impl Out {
@@ -36,7 +40,8 @@ impl Engine {
     pub fn decide(&mut self, request: Request, now: Time, luck: u64) -> Decision {
         self.now = self.now.max(now);
         self.at_work = request.run();
-        let mut out = Out { events: Vec::new(), replies: Vec::new(), luck };
+        let looks = self.board.looks;
+        let mut out = Out { events: Vec::new(), replies: Vec::new(), luck, looks };
         let answer = self.answer(&mut out, request);
         self.work_off(&mut out);
         self.serve_parked(&mut out);
@@ -49,8 +54,8 @@ impl Engine {
     /// Has one rule answer.
     pub(super) fn answer(&mut self, out: &mut Out, request: Request) -> Answer {
         match request {
-            Request::Lead { term, ttl, generation, own } => {
-                self.lead(out, Event::Led { term, ttl, generation, own }, term)
+            Request::Lead { term, ttl, generation, own, history } => {
+                self.lead(out, (term, ttl, generation), own, history)
             }
             Request::Register(register) => self.register(out, register),
             Request::Exchange(exchange) => self.exchange(out, &exchange),
@@ -100,9 +105,15 @@ impl Engine {
         assert!(!joined && ended.is_none_or(|run| run.plan.pipeline() != "panics"), "planted");
     }
 
-    /// Whether a decision has grown so large that the rest must wait for the next one.
+    /// Whether a decision has grown so large that the rest must wait for the next one. One that has looked at much ends
+    /// when it has decided something, so that the next one begins with another state.
     pub(super) fn is_full(&self, out: &Out) -> bool {
-        out.events.len() >= self.config.batch_max
+        out.events.len() >= self.config.batch_max || (!out.events.is_empty() && self.is_spent(out))
+    }
+
+    /// Whether a decision has looked at as many lanes and classes as one may, while exchanges wait.
+    pub(super) fn is_spent(&self, out: &Out) -> bool {
+        self.board.looks.saturating_sub(out.looks) >= LOOKS_MAX
     }
 
     pub(super) fn reply(
@@ -116,11 +127,16 @@ impl Engine {
         out.replies.push(Reply { worker, incarnation, seq, term, ttl, interval, body });
     }
 
-    fn lead(&mut self, out: &mut Out, led: Event, term: Term) -> Answer {
+    fn lead(
+        &mut self,
+        out: &mut Out,
+        (term, ttl, generation): (Term, Span, u16),
+        own: Option<WorkerId>,
+        history: StoreHistory,
+    ) -> Answer {
         if term <= self.term {
             return Answer::Denied(Denial::StaleTerm { asked: term, known: self.term });
         }
-        let Event::Led { ttl, generation, .. } = led else { return Answer::Done };
         if generation < self.generation {
             return Answer::Denied(Denial::StaleGeneration {
                 asked: generation,
@@ -131,8 +147,23 @@ impl Engine {
         if interval == Span::ZERO || ttl < interval.times(2) {
             return Answer::Denied(Denial::BadTiming { ttl, interval });
         }
-        self.emit(out, led);
+        if ttl > TTL_MAX {
+            return Answer::Denied(Denial::TooLongLeases { ttl, max: TTL_MAX });
+        }
+        let (generation, embargo) = self.after_history(history, generation);
+        let shared: Vec<WorkerId> = self.sharing_fate().collect();
+        self.emit(out, Event::Led { term, ttl, generation, own, embargo });
+        for worker in shared.into_iter().filter(|worker| own != Some(*worker)) {
+            self.emit(out, Event::WorkerLost { worker });
+        }
         Answer::Done
+    }
+
+    /// Live workers that are in the process of the leader. Where another worker leads now, that process has ended, and the
+    /// name of its worker is free: the store may have been copied to where others lead.
+    fn sharing_fate(&self) -> impl Iterator<Item = WorkerId> {
+        let workers = self.worker_ids.values().map(|worker| &self.workers[*worker]);
+        workers.filter(|it| it.is_live() && !it.leases_expire()).map(|it| it.id)
     }
 
     fn drain(&mut self, out: &mut Out, worker: WorkerId) -> Answer {

@@ -5,6 +5,7 @@ use super::decide::Out;
 use super::event::{EndedAs, Event, Next};
 use super::lease::Lease;
 use super::state::Engine;
+use crate::id::Seq;
 use crate::outcome::{Outcome, OutcomeKind, StepStatus};
 use crate::plan::{Retry, RetryOn};
 use crate::session::StopReason;
@@ -71,7 +72,13 @@ impl Engine {
         if run.stops(spec.condition) {
             return Next::Done(StepStatus::Cancelled);
         }
-        let undelivered = lease.is_undelivered(self.workers[lease.worker].peer.seen());
+        let holder = &self.workers[lease.worker];
+        // What a former life heard is not known any more: its lease was never renewed if nothing was heard of it.
+        let undelivered = if lease.life == holder.incarnation {
+            lease.is_undelivered(holder.peer.seen())
+        } else {
+            lease.heard == Seq(0) && lease.started_at.is_none()
+        };
         let unheard = !ended.is_reported() && undelivered && lease.delivery <= UNHEARD_MAX;
         let interrupted = lease.term != self.term || lease.led_since.is_some();
         let charged = !unheard && !interrupted;

@@ -28,6 +28,9 @@ pub enum Event {
         generation: u16,
         /// The worker of the leading node, for steps that are pinned to it.
         own: Option<WorkerId>,
+        /// Until when no step is granted that must not run beside a lost grant of itself or of its locks; `None` where
+        /// the history is proven to be unbroken.
+        embargo: Option<Time>,
     },
     /// A worker joined, or came back with a new incarnation.
     WorkerRegistered {
@@ -452,6 +455,11 @@ pub enum Settled {
         /// The step at the root of it.
         cause: StepIx,
     },
+    /// A need could not run: no worker matches its requirements.
+    Withheld {
+        /// The step that no worker could run.
+        cause: StepIx,
+    },
     /// Its run was cancelled before it began.
     CancelledWithRun,
     /// Another step of its run failed before it began.
@@ -486,13 +494,33 @@ pub enum Settled {
 }
 
 impl Settled {
+    /// The step at the root of it, where another step kept this one from running.
+    pub const fn cause(&self) -> Option<StepIx> {
+        match self {
+            Self::Blocked { cause }
+            | Self::Withheld { cause }
+            | Self::CancelledByFailure { cause } => Some(*cause),
+            Self::SkippedByCondition
+            | Self::SkippedByValues { .. }
+            | Self::SkippedUnplaceable
+            | Self::CancelledWithRun
+            | Self::Superseded { .. }
+            | Self::FailedNoWorker
+            | Self::FailedNoLock
+            | Self::FailedCondition { .. }
+            | Self::FailedTooLarge { .. }
+            | Self::FailedKey { .. }
+            | Self::FailedNoKey { .. } => None,
+        }
+    }
+
     /// The status that a step has afterwards.
     pub const fn status(&self) -> StepStatus {
         match self {
             Self::SkippedByCondition | Self::SkippedByValues { .. } | Self::SkippedUnplaceable => {
                 StepStatus::Skipped
             }
-            Self::Blocked { .. } => StepStatus::Blocked,
+            Self::Blocked { .. } | Self::Withheld { .. } => StepStatus::Blocked,
             Self::CancelledWithRun | Self::CancelledByFailure { .. } | Self::Superseded { .. } => {
                 StepStatus::Cancelled
             }

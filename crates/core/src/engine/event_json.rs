@@ -172,11 +172,12 @@ impl Event {
 
     fn data(&self) -> Value {
         match self {
-            Self::Led { term, ttl, generation, own } => json!({
+            Self::Led { term, ttl, generation, own, embargo } => json!({
                 "term": term.0,
                 "ttl_ms": ttl.as_millis(),
                 "generation": generation,
                 "own": own.map(|own| own.to_string()),
+                "embargo": embargo.map(|until| Utc(until).to_string()),
             }),
             Self::WorkerRegistered { name, incarnation, labels, slots, home, .. } => json!({
                 "name": name,
@@ -317,6 +318,7 @@ fn settlement(settled: &Settled) -> Value {
         }
         Settled::SkippedUnplaceable => ("unplaceable", json!({})),
         Settled::Blocked { cause } => ("need_failed", json!({ "cause": cause.0 })),
+        Settled::Withheld { cause } => ("need_could_not_run", json!({ "cause": cause.0 })),
         Settled::CancelledWithRun => ("run_cancelled", json!({})),
         Settled::CancelledByFailure { cause } => ("fail_fast", json!({ "cause": cause.0 })),
         Settled::Superseded { by } => ("superseded", json!({ "by": by.to_string() })),

@@ -168,7 +168,7 @@ impl Engine {
                 Verdict::Stale
             }
             // A run that is not here was sealed; a fence that was never handed out is nobody's.
-            KnownEnd::Sealed if (1..=self.fences).contains(&at.fence.count()) => {
+            KnownEnd::Sealed if self.was_granted(at.fence) => {
                 self.keep_late(out, finished);
                 Verdict::Stale
             }
@@ -226,7 +226,7 @@ impl Engine {
         self.at_work = Some(at.run);
         let lease = self
             .lease_of(at.run, at.step, at.fence)
-            .filter(|lease| self.leases[*lease].worker == worker);
+            .filter(|lease| self.leases[*lease].worker == worker && self.is_of_this_life(*lease));
         let Some(lease) = lease else {
             let stop = Stop { fence: at.fence, how: StopHow::Kill, why: StopReason::Stale };
             return self.tell_stop(worker, stop, &mut draft.body);
@@ -275,8 +275,11 @@ impl Engine {
     /// Leases that the worker does not list: what it cannot know yet is sent again, what it should know is forgotten.
     fn review(&mut self, out: &mut Out, worker: u32, draft: &mut Draft) {
         let (seq, seen) = (draft.seq, self.workers[worker].peer.seen());
-        let unlisted =
-            self.workers[worker].leases.iter().filter(|lease| self.leases[**lease].heard != seq);
+        // Of what a former life held this one knows nothing.
+        let unlisted = self.workers[worker]
+            .leases
+            .iter()
+            .filter(|lease| self.leases[**lease].heard != seq && self.is_of_this_life(**lease));
         let mut unlisted: Vec<u32> = unlisted.copied().collect();
         unlisted.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in unlisted {
@@ -328,6 +331,7 @@ impl Engine {
     /// What a worker must be told of leases that it holds: stops, and what is wanted back.
     pub(super) fn orders(&self, worker: u32) -> ReplyBody {
         let mut leases = self.workers[worker].leases.clone();
+        leases.retain(|lease| self.is_of_this_life(*lease));
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         let back = |lease: &&u32| self.leases[**lease].asked_back;
         let take_back: Vec<Fence> =

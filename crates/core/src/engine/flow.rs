@@ -2,14 +2,14 @@
 
 use super::config::{LOOK_AGAIN, RESERVE_AFTER};
 use super::event::Unplaceable;
-use super::lane::{Queued, StoppedBy};
-use super::run::NONE;
+use super::lane::Queued;
+use super::run::{HinderedBy, Hindrance, NONE};
 use super::state::{Engine, Todo};
 use super::timer::Timer;
 use super::transition::{Change, IllegalChange};
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
-use crate::plan::{Condition, OnFailure, When};
+use crate::plan::{Condition, Edge, OnFailure, When};
 use crate::planted::Bug;
 use crate::session::{StopHow, StopReason};
 use crate::time::Time;
@@ -27,11 +27,10 @@ impl Engine {
             {
                 continue;
             }
-            let fails = state.status.fails_dependents() && !self.is_ignored(run_ix, node);
-            let cause = state.cause().unwrap_or(node);
+            let hindrance = self.hindrance(run_ix, node);
             for edge in plan.dependents(node) {
-                let cause = (fails && edge.is_required()).then_some(cause);
-                if self.need_ended(run_ix, edge.step(), cause)? {
+                let hindrance = hindrance.filter(|_| edge.is_required());
+                if self.need_ended(run_ix, edge.step(), hindrance)? {
                     ended.push(edge.step());
                 }
             }
@@ -42,11 +41,34 @@ impl Engine {
         Ok(())
     }
 
+    /// Why the end of a node keeps the steps that need it from running, if it does.
+    fn hindrance(&self, run_ix: u32, node: StepIx) -> Option<Hindrance> {
+        let state = self.runs[run_ix].step(node);
+        let could_not_run =
+            state.is_withheld() && !self.config.bugs.on(Bug::UnplaceableNeedIgnored);
+        if state.status == StepStatus::Skipped {
+            let matters = could_not_run && !self.ignores_failure(run_ix, node);
+            return matters.then_some(Hindrance::CouldNotRun(node));
+        }
+        if state.status == StepStatus::Blocked && state.is_withheld() {
+            return state.cause().map(Hindrance::CouldNotRun);
+        }
+        let root = if state.need_failed() { state.cause().unwrap_or(node) } else { node };
+        let fails = state.status.fails_dependents() && !self.is_ignored(run_ix, node);
+        fails.then_some(Hindrance::Failed(root))
+    }
+
     /// A failure whose step says so is no failure to anybody else.
     fn is_ignored(&self, run_ix: u32, node: StepIx) -> bool {
-        let run = &self.runs[run_ix];
-        let ignores = run.plan.spec(node).is_some_and(|spec| spec.on_failure == OnFailure::Ignore);
-        ignores && matches!(run.step(node).status, StepStatus::Failed | StepStatus::TimedOut)
+        let status = self.runs[run_ix].step(node).status;
+        self.ignores_failure(run_ix, node)
+            && matches!(status, StepStatus::Failed | StepStatus::TimedOut)
+    }
+
+    /// Whether the file says that it does not matter to others if the step fails or cannot run.
+    fn ignores_failure(&self, run_ix: u32, node: StepIx) -> bool {
+        let spec = self.runs[run_ix].plan.spec(node);
+        spec.is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
     }
 
     /// The first failure of a run stops it, unless it is to keep going.
@@ -69,14 +91,34 @@ impl Engine {
         &mut self,
         run_ix: u32,
         node: StepIx,
-        cause: Option<StepIx>,
+        hindrance: Option<Hindrance>,
     ) -> Result<bool, IllegalChange> {
         let state = self.runs[run_ix].step_mut(node);
         state.remaining = state.remaining.saturating_sub(1);
-        if let (Some(cause), NONE, false) = (cause, state.cause, state.status.is_terminal()) {
-            state.cause = cause.0;
+        if let Some(hindrance) = hindrance {
+            state.hinder(hindrance);
         }
         self.look_at_needs(run_ix, node)
+    }
+
+    /// The end of a join follows from its cells: blocked if one of them failed, or if none of them ran because no worker
+    /// could run them. True if it has ended.
+    fn end_join(&mut self, run_ix: u32, join: StepIx) -> bool {
+        let run = &mut self.runs[run_ix];
+        if run.step(join).remaining > 0 {
+            return false;
+        }
+        let has_run = |edge: &Edge| {
+            !matches!(run.step(edge.step()).status, StepStatus::Skipped | StepStatus::Blocked)
+        };
+        let satisfied = run.step(join).is_withheld() && run.plan.needs(join).iter().any(has_run);
+        let state = run.step_mut(join);
+        if satisfied {
+            (state.cause, state.hindered_by) = (NONE, HinderedBy::Failure);
+        }
+        state.status =
+            if state.cause == NONE { StepStatus::Succeeded } else { StepStatus::Blocked };
+        true
     }
 
     /// A waiting node becomes ready, or is to end, as its needs say. True if it is a join and has ended by it.
@@ -93,15 +135,14 @@ impl Engine {
         if state.status != StepStatus::Waiting {
             return Ok(false);
         }
-        let (done, failed) = (state.remaining == 0, state.cause != NONE);
+        let (done, hindered, failed) =
+            (state.remaining == 0, state.cause != NONE, state.need_failed());
         let Some(condition) = condition else {
             // A join has no lease and no choice: its end follows from its cells and is no event of its own.
-            if done {
-                state.status = if failed { StepStatus::Blocked } else { StepStatus::Succeeded };
-            }
-            return Ok(done);
+            return Ok(self.end_join(run_ix, node));
         };
-        match (condition, done, failed) {
+        let keeps = if condition == Condition::Success { hindered } else { failed };
+        match (condition, done, keeps) {
             (Condition::Success, _, true) | (Condition::Failure, true, false) => {
                 self.settle_later(run_ix, node);
             }
@@ -198,16 +239,11 @@ impl Engine {
     pub(super) fn stop_run(&mut self, run_ix: u32) {
         self.runs[run_ix].stop_cursor = 0;
         self.todo.push_back(Todo::Stop(run_ix));
-        for lane in self.runs[run_ix].lanes.clone() {
-            let condition = match self.board.lanes[lane].key.stopped_by {
-                StoppedBy::Failure => Condition::Success,
-                StoppedBy::Cancel => Condition::Failure,
-                StoppedBy::Kill => Condition::Always,
-            };
-            if self.runs[run_ix].stops(condition) {
-                self.board.purge(lane, run_ix, self.now);
-            }
-        }
+        let mut lanes = self.runs[run_ix].lanes.clone();
+        lanes.sort_unstable();
+        lanes.dedup();
+        lanes.retain(|lane| self.runs[run_ix].stops(self.board.lanes[*lane].key.condition()));
+        self.board.purge(&lanes, run_ix, self.now);
         for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
             let run = &self.runs[run_ix];
             if run.step(step).status == StepStatus::Ready && run.stops(run.spec(step).condition) {

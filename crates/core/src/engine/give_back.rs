@@ -50,8 +50,9 @@ impl Engine {
     /// A worker that drains is asked for everything that it has not started.
     pub(super) fn ask_back_all(&mut self, holder: u32) {
         for lease in self.workers[holder].leases.clone() {
+            let of_this_life = self.is_of_this_life(lease);
             let lease = &mut self.leases[lease];
-            lease.asked_back = lease.started_at.is_none() && lease.stop.is_none();
+            lease.asked_back = of_this_life && lease.started_at.is_none() && lease.stop.is_none();
         }
         self.notify.insert(holder);
     }
@@ -63,6 +64,7 @@ impl Engine {
         let serves = |class: &u32| self.board.classes[*class].placement == spec.placement;
         lease.started_at.is_none()
             && lease.stop.is_none()
+            && lease.life == self.workers[lease.worker].incarnation
             && spec.may_lease_ahead()
             && self.workers[idle].classes.iter().any(serves)
     }

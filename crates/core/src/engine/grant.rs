@@ -128,11 +128,12 @@ impl Engine {
     }
 
     /// The head of the best open lane among the classes that the worker serves.
-    fn best_for(&self, worker: u32) -> Option<(u32, Place, Queued)> {
+    fn best_for(&mut self, worker: u32) -> Option<(u32, Place, Queued)> {
         let mut best: Option<(Urgency, u32)> = None;
+        let mut looks = self.workers[worker].classes.len();
         for at in 0..self.workers[worker].classes.len() {
             let class = self.workers[worker].classes[at];
-            let Some((rank, lane)) = self.open_lane(worker, class) else {
+            let Some((rank, lane)) = self.open_lane(worker, class, &mut looks) else {
                 continue;
             };
             let scarcity = self.board.classes[class].workers;
@@ -141,15 +142,19 @@ impl Engine {
                 best = Some((key, lane));
             }
         }
+        self.board.looks += looks as u64;
         let (_, lane) = best?;
         let (place, queued) = self.board.lanes[lane].head()?;
         Some((lane, place, queued))
     }
 
-    /// The first open lane of a class that takes this worker.
-    fn open_lane(&self, worker: u32, class: u32) -> Option<(Rank, u32)> {
+    /// The first open lane of a class that takes this worker; those before it are counted.
+    fn open_lane(&self, worker: u32, class: u32, looks: &mut usize) -> Option<(Rank, u32)> {
         let mut open = self.board.classes[class].open.iter().copied();
-        open.find(|(_, lane)| self.lane_takes(worker, *lane))
+        open.find(|(_, lane)| {
+            *looks += 1;
+            self.lane_takes(worker, *lane)
+        })
     }
 
     fn lane_takes(&self, worker: u32, lane: u32) -> bool {
@@ -159,7 +164,7 @@ impl Engine {
         {
             return false;
         }
-        if !self.lane_prefers(worker, lane) {
+        if !self.lane_prefers(worker, lane) || self.lane_embargo(lane).is_some() {
             return false;
         }
         if lane.key.avoid != Some(worker) {

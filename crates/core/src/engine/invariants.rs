@@ -121,7 +121,11 @@ impl Engine {
         found.check(worker.classes.iter().all(serving), "I7 placement", || {
             format!("{}: stale class", worker.name)
         });
-        for lease in &worker.leases {
+        let former = worker.leases.iter().filter(|lease| !self.is_of_this_life(**lease)).count();
+        found.check(former == worker.former as usize, "I14 conservation", || {
+            format!("{} has {former} leases of former lives", worker.name)
+        });
+        for lease in worker.leases.iter().filter(|lease| self.is_of_this_life(**lease)) {
             let it = &self.leases[*lease];
             found.check(it.worker == worker_ix, "I4 one lease", || {
                 format!("{}: {} is another's", worker.name, it.fence)
@@ -133,7 +137,8 @@ impl Engine {
         }
         let held_back = worker.leases.iter().filter(|lease| {
             let it = &self.leases[**lease];
-            !self.runs[it.run].spec(it.step).may_lease_ahead()
+            let ahead = self.runs[it.run].spec(it.step).may_lease_ahead();
+            !ahead && self.is_of_this_life(**lease)
         });
         let held_back = held_back.count();
         found.check(held_back <= worker.slots as usize, "I7 placement", || {
@@ -224,6 +229,9 @@ impl Engine {
                     format!("lane {lane} is listed wrongly")
                 });
             }
+        }
+        for detail in self.board.unsettled() {
+            found.check(false, "I6 caps", || detail);
         }
         let unfinished = self.todo.iter().filter(|todo| matches!(todo, Todo::Finish(_))).count();
         let done =

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepIx;
-use crate::plan::LockOrder;
+use crate::plan::{Condition, LockOrder};
 use crate::time::{Span, Time};
 
 /// Waiting this long is worth one point of priority.
@@ -15,6 +15,7 @@ pub const AGING: Span = Span::mins(1);
 
 /// What steps of one lane have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own about its steps")]
 pub(super) struct LaneKey {
     pub(super) class: u32,
     pub(super) locks: Vec<(u32, LockOrder)>,
@@ -24,10 +25,23 @@ pub(super) struct LaneKey {
     pub(super) avoid: Option<u32>,
     /// Whether its steps may be leased ahead.
     pub(super) ahead: bool,
+    /// Whether its steps may have to wait for lost grants: others must not wait behind them.
+    pub(super) exclusive: bool,
     /// What keeps its steps from beginning.
     pub(super) stopped_by: StoppedBy,
     pub(super) wait_for_worker: Span,
     pub(super) wait_for_lock: Span,
+}
+
+impl LaneKey {
+    /// A condition of its steps, as far as it matters for what keeps them from beginning.
+    pub(super) const fn condition(&self) -> Condition {
+        match self.stopped_by {
+            StoppedBy::Failure => Condition::Success,
+            StoppedBy::Cancel => Condition::Failure,
+            StoppedBy::Kill => Condition::Always,
+        }
+    }
 }
 
 /// What keeps a ready step from beginning once it has happened to its run.
@@ -81,6 +95,10 @@ pub(super) struct Queued {
 
 /// Ready steps that are alike, best first; steps of one run and rank in the order in which they became ready.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one says that it waits, one that it is the best"
+)]
 pub(super) struct Lane {
     pub(super) key: LaneKey,
     pub(super) locks: Option<Arc<[u32]>>,
@@ -89,6 +107,9 @@ pub(super) struct Lane {
     pub(super) passed: u32,
     /// Whether its head was passed over or waited too long, so that locks are kept for it.
     pub(super) due: bool,
+    /// Whether it is due, and the best of those that are at each of its locks. Found anew when a snapshot is read.
+    #[serde(skip)]
+    pub(super) has_claim: bool,
     /// Under which rank its class lists it as open.
     pub(super) listed: Option<Rank>,
     /// Runs that use it.
@@ -107,6 +128,7 @@ impl Lane {
             queue: BTreeMap::new(),
             passed: 0,
             due: false,
+            has_claim: false,
             listed: None,
             users: 0,
             timer: None,
@@ -162,6 +184,19 @@ impl Lane {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Place, Queued)> {
         self.queue.iter().flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
+    }
+
+    /// The steps of runs older than this one, of a lane in which the newest run stands first; as they stand in it.
+    pub(super) fn older_than(&self, order: u64) -> Vec<(u32, StepIx)> {
+        let mut found: Vec<(u32, StepIx)> = Vec::new();
+        for (place, line) in self.queue.iter().rev() {
+            if place.rank.order >= order {
+                break;
+            }
+            found.extend(line.iter().rev().map(|queued| (place.run, queued.step)));
+        }
+        found.reverse();
+        found
     }
 
     pub(super) fn cancels_older(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Fence, Seq, StepIx, Term};
+use crate::id::{Fence, Incarnation, Seq, StepIx, Term};
 use crate::session::{StopHow, StopReason};
 use crate::time::{Span, Time};
 
@@ -17,6 +17,8 @@ pub(super) struct Lease {
     pub(super) attempt: u16,
     pub(super) delivery: u16,
     pub(super) worker: u32,
+    /// The life of the worker that it was granted to.
+    pub(super) life: Incarnation,
     /// The exchange that it answered.
     pub(super) seq: Seq,
     /// The term that granted or last confirmed it.

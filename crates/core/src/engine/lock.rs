@@ -1,6 +1,6 @@
 //! Locks: named exclusion with slots, held by leases, global to the cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub(super) struct Lock {
     /// How many active runs declare how many slots.
     declared: BTreeMap<u32, u32>,
     /// Lanes whose steps take it.
-    pub(super) lanes: Vec<u32>,
+    pub(super) lanes: BTreeSet<u32>,
     /// The best of them that is due.
     pub(super) best_due: Option<u32>,
 }
@@ -25,7 +25,7 @@ impl Lock {
             name: name.into(),
             holders: Vec::new(),
             declared: BTreeMap::new(),
-            lanes: Vec::new(),
+            lanes: BTreeSet::new(),
             best_due: None,
         }
     }

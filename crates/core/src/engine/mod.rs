@@ -16,6 +16,7 @@
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
 //! | `transition` | the one table of a step's life |
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
+//! | `claims` | for which waiting step a lock is kept |
 //! | `keys`, `audit` | who may ask: tokens and workers' credentials; on whose word something was done |
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
 //! | `report`, `queue`, `standing`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
@@ -24,7 +25,9 @@ mod apply;
 mod audit;
 mod board;
 mod cancel;
+mod claims;
 mod class;
+mod clock_doubt;
 mod condition;
 mod config;
 mod crewed;
@@ -67,6 +70,7 @@ pub use event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };
 pub use event_json::json_list;
+pub use history::{StoreHistory, TTL_MAX};
 pub use invariants::Violation;
 pub use lane::AGING;
 pub use once::KeyReport;

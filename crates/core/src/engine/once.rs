@@ -99,7 +99,8 @@ impl Engine {
     fn asked_for_key(&self, run_ix: u32, step: StepIx, key: Box<str>) -> Option<Event> {
         let run = self.runs[run_ix].id;
         let place = (run_ix, step);
-        match self.ledger.ask(&key, (place, self.wants_again(place)), self.now) {
+        match self.ledger.ask(&key, (place, self.wants_again(place)), self.believed_time(self.now))
+        {
             Standing::Recorded(Record { origin, output, .. }) => {
                 let (origin, output) = (origin.clone(), output.clone());
                 Some(Event::KeyRecalled { run, step, key, origin, output })
@@ -164,14 +165,14 @@ impl Engine {
         if kept || run.spec(step).when.once().is_none() {
             return;
         }
-        let now = self.now;
+        let (now, believed) = (self.now, self.believed_time(self.now));
         let record = || Record {
             origin: Origin { run: run.id, step, name: run.plan.name(step).into(), at: now },
             status,
             output: run.outputs.get(&step).cloned().unwrap_or_default(),
         };
-        let Some(key) = self.ledger.end((run_ix, step), record) else { return };
-        for (run, step) in self.ledger.woken(&key, now) {
+        let Some(key) = self.ledger.end((run_ix, step), believed, record) else { return };
+        for (run, step) in self.ledger.woken(&key, believed) {
             self.settle_later(run, step);
         }
     }

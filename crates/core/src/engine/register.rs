@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use super::config::SLOTS_MAX;
 use super::decide::Out;
 use super::event::{EndedAs, Event};
+use super::lease::Lease;
 use super::request::Answer;
 use super::state::Engine;
 use super::worker::WorkerStatus;
 use crate::id::{Fence, Incarnation, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind};
-use crate::session::{Finished, Home, Refusal, Register, Registered, Verdict};
+use crate::planted::Bug;
+use crate::session::{Finished, FormerLife, Home, Refusal, Register, Registered, Verdict};
 
 impl Engine {
     pub(super) fn register(&mut self, out: &mut Out, mut register: Register) -> Answer {
@@ -25,12 +27,12 @@ impl Engine {
             verdicts = self.judge_all(out, worker, &register.spooled);
             if register.incarnation > self.workers[worker].incarnation {
                 self.dismiss(out, worker, Refusal::Superseded);
-                self.end_life(out, worker, None);
+                self.end_former_lives(out, worker, &register.former);
             }
         }
         let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
-            let Register { worker, name, incarnation, labels, slots, home, spooled: _ } = register;
+            let Register { worker, name, incarnation, labels, slots, home, .. } = register;
             // Only the leader's own worker can share its fate, whatever others say of themselves.
             let home = if self.own == Some(worker) { home } else { Home::Apart };
             self.emit(
@@ -85,7 +87,7 @@ impl Engine {
         others.filter(|it| it.is_live()).find(|it| &*it.name == name).map(|it| it.id)
     }
 
-    /// A guard vouches that nothing of a life is left: all its leases end now.
+    /// A guard vouches that nothing of a life is left: all leases of that life end now, also if a newer life has registered.
     pub(super) fn guard_ended(
         &mut self,
         out: &mut Out,
@@ -96,35 +98,73 @@ impl Engine {
         let Some(worker_ix) = self.worker_ids.get(&worker).copied() else {
             return Answer::Refused(Refusal::NotRegistered);
         };
-        let it = &self.workers[worker_ix];
-        // Who is not trusted any more is not believed that nothing of it runs: its locks would be free too soon.
+        // A worker that is not trusted any more is not believed that nothing of it runs: its locks would be free too soon.
         if self.keys.is_revoked(worker) {
             return Answer::Refused(Refusal::Revoked);
         }
-        if it.incarnation != incarnation {
-            return Answer::Refused(Refusal::Superseded);
+        let it = &self.workers[worker_ix];
+        if incarnation > it.incarnation {
+            return Answer::Refused(Refusal::NotRegistered);
         }
-        if it.status != WorkerStatus::Ended {
+        let (is_latest, status) = (incarnation == it.incarnation, it.status);
+        if is_latest && status == WorkerStatus::Ended {
+            return Answer::Done;
+        }
+        if is_latest {
             self.dismiss(out, worker_ix, Refusal::Ended);
-            self.end_life(out, worker_ix, Some(started));
+        }
+        self.end_life(out, worker_ix, incarnation, started);
+        if is_latest {
             self.emit(out, Event::WorkerEnded { worker, incarnation });
         }
         Answer::Done
     }
 
-    /// Ends every lease of a worker's life as lost. Where a guard lists what it had started, the rest was never started
-    /// and goes back as released.
-    fn end_life(&mut self, out: &mut Out, worker: u32, started: Option<&[Fence]>) {
-        let started: Option<BTreeSet<Fence>> = started.map(|list| list.iter().copied().collect());
-        let mut leases = self.workers[worker].leases.clone();
-        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
-        for lease in leases {
-            let fence = self.leases[lease].fence;
-            let kind = match &started {
-                Some(started) if !started.contains(&fence) => OutcomeKind::Released,
-                Some(_) | None => OutcomeKind::Lost,
-            };
+    /// A guard lists what it had started of a life: that is lost, and the rest goes back as released.
+    fn end_life(&mut self, out: &mut Out, worker: u32, life: Incarnation, started: &[Fence]) {
+        let started: BTreeSet<Fence> = started.iter().copied().collect();
+        for lease in self.leases_by_fence(worker) {
+            if self.leases[lease].life != life {
+                continue;
+            }
+            let was_started = started.contains(&self.leases[lease].fence);
+            let kind = if was_started { OutcomeKind::Lost } else { OutcomeKind::Released };
             self.end(out, lease, Outcome::plain(kind), EndedAs::GivenUp);
         }
+    }
+
+    /// A new life registers: what earlier ones held is lost. Where a step must not run twice at a time, or not start again,
+    /// and nothing proves that its life is dead, its lease is renewed no more and ends by time.
+    fn end_former_lives(&mut self, out: &mut Out, worker: u32, former: &FormerLife) {
+        let contact = self.workers[worker].contact;
+        for lease_ix in self.leases_by_fence(worker) {
+            let lease = &self.leases[lease_ix];
+            if self.may_pass_on(lease, former) {
+                self.end(out, lease_ix, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
+                continue;
+            }
+            // The former life counts its deadline from its own last contact, not from that of the new one.
+            let ends = lease.expires(contact);
+            self.leases[lease_ix].frozen = Some(ends);
+        }
+    }
+
+    /// Whether a lease of a former life may end before its time.
+    fn may_pass_on(&self, lease: &Lease, former: &FormerLife) -> bool {
+        let spec = self.runs[lease.run].spec(lease.step);
+        let harmless = !spec.stops_on_lost_contact() && spec.retry.lost > 0;
+        harmless || former.proves(lease.life) || self.config.bugs.on(Bug::NewLifeFreesLocks)
+    }
+
+    fn leases_by_fence(&self, worker: u32) -> Vec<u32> {
+        let mut leases = self.workers[worker].leases.clone();
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        leases
+    }
+
+    /// Whether a lease is held by the life of its worker that is registered now.
+    pub(super) fn is_of_this_life(&self, lease: u32) -> bool {
+        let lease = &self.leases[lease];
+        lease.life == self.workers[lease.worker].incarnation
     }
 }

@@ -103,6 +103,8 @@ pub struct LockReport<'a> {
     pub holders: Vec<LockHolder<'a>>,
     /// How many ready steps want it, those that could have it at once too.
     pub waiting: usize,
+    /// Until when it is not granted because grants that the store has lost may still run.
+    pub embargo: Option<Time>,
 }
 
 /// Who holds a lock.
@@ -221,6 +223,7 @@ impl Engine {
                 slots: lock.slots(),
                 holders: held.map(|lease| self.lock_holder(lease)).collect(),
                 waiting: lock.lanes.iter().map(|lane| self.board.lanes[*lane].len()).sum(),
+                embargo: self.embargo_until(),
             }
         })
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::event::{CancelLevel, Event, Reused, RunOptions, Unplaceable};
+use super::history::StoreHistory;
 use super::standing::Contacts;
 use crate::access::{Digest, NewToken, Principal};
 use crate::id::{Fence, Incarnation, RunId, Term, TokenId, WorkerId};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanError};
 use crate::session::{Exchange, Refusal, Register, Registered, Reply};
 use crate::time::{Span, Time};
 
@@ -23,6 +24,8 @@ pub enum Request {
         generation: u16,
         /// The worker of the leading node, for steps that are pinned to it.
         own: Option<WorkerId>,
+        /// Whether grants may be missing from the journal that it has folded.
+        history: StoreHistory,
     },
     /// A worker joins.
     Register(Register),
@@ -247,6 +250,9 @@ pub enum Warning {
         /// All that they require.
         placement: String,
     },
+    /// More of them than are worth reading.
+    #[error("{0} more warnings are not shown")]
+    More(usize),
 }
 
 /// Why something was not done.
@@ -310,6 +316,35 @@ pub enum Denial {
         /// How many there may be.
         max: usize,
     },
+    /// A plan beyond the bounds on plans.
+    #[error("{0}")]
+    PlanTooLarge(PlanError),
+    /// More bytes of plans than there may be.
+    #[error(
+        "the plans of active runs take {active} bytes, and {more} more would pass the bound of {max}: try again when \
+         runs have ended"
+    )]
+    TooManyBytes {
+        /// How many there are.
+        active: usize,
+        /// How many would come.
+        more: usize,
+        /// How many there may be.
+        max: usize,
+    },
+    /// More places at locks than there may be.
+    #[error(
+        "steps of active runs have {active} places at locks, and {more} more would pass the bound of {max}: try again \
+         when runs have ended"
+    )]
+    TooManyLockUses {
+        /// How many there are.
+        active: usize,
+        /// How many would come.
+        more: usize,
+        /// How many there may be.
+        max: usize,
+    },
     /// A reused outcome for a node that is no step of the plan.
     #[error("step {0} of the plan cannot take over an outcome")]
     BadReuse(crate::id::StepIx),
@@ -330,6 +365,16 @@ pub enum Denial {
         ttl: Span,
         /// How often workers should exchange.
         interval: Span,
+    },
+    /// Leases that would outlast what locks wait for after lost history.
+    #[error(
+        "leases of {ttl} are too long: they last {max} at most, since locks wait that long after lost history"
+    )]
+    TooLongLeases {
+        /// How long leases should last.
+        ttl: Span,
+        /// How long they may last.
+        max: Span,
     },
     /// A term that is not newer than the one the journal knows.
     #[error("term {asked} is not newer than {known}")]

@@ -15,6 +15,24 @@ use crate::time::Time;
 /// Stands for "no lease", "no cause".
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Why the end of a node keeps the steps that need it from running, with the step at the root of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hindrance {
+    /// That step failed.
+    Failed(StepIx),
+    /// No worker could run that step.
+    CouldNotRun(StepIx),
+}
+
+/// What keeps a step from running, if something does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum HinderedBy {
+    /// A need that failed.
+    Failure,
+    /// No worker matches it, or a need that it has.
+    WantOfWorker,
+}
+
 /// One node of a run. Kept small: a run may have a million.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StepState {
@@ -27,11 +45,13 @@ pub(super) struct StepState {
     pub(super) delivery: u16,
     /// Hand-outs of this attempt that were lost and count.
     pub(super) losses: u16,
+    /// What `cause` is about.
+    pub(super) hindered_by: HinderedBy,
     /// Needs that have not ended.
     pub(super) remaining: u32,
     /// The open lease, or [`NONE`].
     pub(super) lease: u32,
-    /// The step at the root of a failed need, or [`NONE`].
+    /// The step at the root of a need that failed or could not run, or [`NONE`].
     pub(super) cause: u32,
     /// Since when it is ready, or until when it backs off.
     pub(super) since: Time,
@@ -47,6 +67,32 @@ impl StepState {
 
     pub(super) const fn cause(&self) -> Option<StepIx> {
         if self.cause == NONE { None } else { Some(StepIx(self.cause)) }
+    }
+
+    /// Whether a need failed. One that could not run did not fail.
+    pub(super) const fn need_failed(&self) -> bool {
+        self.cause != NONE && !self.is_withheld()
+    }
+
+    /// Whether it, or what it needs, could not run because no worker matches.
+    pub(super) const fn is_withheld(&self) -> bool {
+        matches!(self.hindered_by, HinderedBy::WantOfWorker)
+    }
+
+    /// Notes that a need keeps this step from running. A failure counts for more than the want of a worker.
+    pub(super) const fn hinder(&mut self, hindrance: Hindrance) {
+        if self.status.is_terminal() || self.need_failed() {
+            return;
+        }
+        match hindrance {
+            Hindrance::Failed(cause) => {
+                (self.cause, self.hindered_by) = (cause.0, HinderedBy::Failure);
+            }
+            Hindrance::CouldNotRun(cause) if self.cause == NONE => {
+                (self.cause, self.hindered_by) = (cause.0, HinderedBy::WantOfWorker);
+            }
+            Hindrance::CouldNotRun(_) => {}
+        }
     }
 }
 
@@ -96,6 +142,8 @@ pub(super) struct Run {
     pub(super) lanes: Vec<u32>,
     /// The first step that failed the run.
     pub(super) failed: Option<StepIx>,
+    /// Steps that did not run because a need could not.
+    pub(super) withheld: u32,
     /// Whether a step was ended for a newer run's sake.
     pub(super) superseded: bool,
     pub(super) cancel: Option<(CancelLevel, CancelReason)>,
@@ -121,6 +169,7 @@ impl Run {
             attempt: 1,
             delivery: 0,
             losses: 0,
+            hindered_by: HinderedBy::Failure,
             remaining: plan.need_count(node),
             lease: NONE,
             cause: NONE,
@@ -139,6 +188,7 @@ impl Run {
             leases: Vec::new(),
             lanes: Vec::new(),
             failed: None,
+            withheld: 0,
             superseded: false,
             cancel: None,
             stop_cursor: NONE,
@@ -177,6 +227,7 @@ impl Run {
             Some((_, CancelReason::Asked)) => RunStatus::Cancelled,
             None if self.failed.is_some() => RunStatus::Failed,
             None if self.superseded => RunStatus::Cancelled,
+            None if self.withheld > 0 => RunStatus::Failed,
             None => RunStatus::Succeeded,
         }
     }

@@ -4,7 +4,6 @@ use super::decide::Out;
 use super::event::{Event, Settled, Unplaceable};
 use super::lane::Lane;
 use super::lease::Lease;
-use super::run::NONE;
 use super::state::{Engine, Todo};
 use crate::id::{RunId, StepIx};
 use crate::outcome::StepStatus;
@@ -25,6 +24,9 @@ impl Engine {
                 Todo::Stop(run) => self.stop_chunk(out, run),
                 Todo::Finish(run) => self.finish(out, run),
                 Todo::Supersede(run, step) => self.supersede(out, run, step),
+            }
+            if self.is_spent(out) {
+                return;
             }
         }
     }
@@ -60,12 +62,16 @@ impl Engine {
         }
         let backing_off = state.attempt > 1 || state.delivery > 0;
         if let (Some(cause), Condition::Success, false) = (state.cause(), condition, backing_off) {
-            return Some(Settled::Blocked { cause });
+            return Some(if state.is_withheld() {
+                Settled::Withheld { cause }
+            } else {
+                Settled::Blocked { cause }
+            });
         }
         if let (true, Some(cause)) = (run.stops(condition), run.failed) {
             return Some(Settled::CancelledByFailure { cause });
         }
-        if condition == Condition::Failure && state.remaining == 0 && state.cause == NONE {
+        if condition == Condition::Failure && state.remaining == 0 && !state.need_failed() {
             return Some(Settled::SkippedByCondition);
         }
         if run.asks(step) {
@@ -151,6 +157,7 @@ impl Engine {
             run.spec(step).locks.iter().filter(|lock| lock.order == LockOrder::CancelOlder);
         let locks: Vec<u32> = yields.map(|lock| self.board.lock_ids[&lock.name]).collect();
         for lock in locks {
+            self.board.looks += (self.board.locks[lock].lanes.len() + self.leases.len()) as u64;
             if let Some(newer) = self.newer_at(lock, order) {
                 return self.emit_settled(out, run_ix, step, Settled::Superseded { by: newer });
             }
@@ -166,7 +173,8 @@ impl Engine {
     /// The run of a step that waits for the lock or holds it, would end older ones, and is newer.
     fn newer_at(&self, lock: u32, order: u64) -> Option<RunId> {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
-        let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).flat_map(Lane::iter);
+        // The newest run stands first in a lane that ends older ones.
+        let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).filter_map(Lane::head);
         let waiting = waiting.map(|(place, _)| place.run);
         let held = self
             .leases
@@ -187,10 +195,9 @@ impl Engine {
     /// Ends older steps that wait for the lock. False if the decision is full and some are left.
     fn supersede_waiting(&mut self, out: &mut Out, lock: u32, by: RunId, order: u64) -> bool {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
-        let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).flat_map(Lane::iter);
-        let aged = waiting.filter(|(place, _)| place.rank.order < order);
-        let aged: Vec<(u32, StepIx)> =
-            aged.map(|(place, queued)| (place.run, queued.step)).collect();
+        let lanes = lanes.filter(|lane| lane.cancels_older_at(lock));
+        let aged: Vec<(u32, StepIx)> = lanes.flat_map(|lane| lane.older_than(order)).collect();
+        self.board.looks += aged.len() as u64;
         for (run, step) in aged {
             if self.is_full(out) {
                 return false;

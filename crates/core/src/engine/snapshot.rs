@@ -31,8 +31,8 @@ impl Engine {
     fn write_details(&self, text: &mut String) -> fmt::Result {
         writeln!(
             text,
-            "generation {} own {:?} runs {}",
-            self.generation, self.own, self.runs_seen
+            "generation {} {:?} own {:?} met {} runs {}",
+            self.generation, self.embargo, self.own, self.met_others, self.runs_seen
         )?;
         for run in self.run_ids.values().map(|run| &self.runs[*run]) {
             let Run { id, order, options, open, failed, superseded, cancel, .. } = run;
@@ -42,9 +42,10 @@ impl Engine {
             }
         }
         for (at, lease) in self.leases.iter() {
-            let Lease { fence, since, ttl, led_since, started_at, overdue_at, locks, .. } = lease;
+            let Lease { fence, life, since, ttl, led_since, started_at, overdue_at, locks, .. } =
+                lease;
             let times = (since, ttl, led_since, started_at, overdue_at);
-            writeln!(text, "lease {at} {fence} {times:?} {locks:?}")?;
+            writeln!(text, "lease {at} {fence} {life} {times:?} {locks:?}")?;
         }
         for worker in self.worker_ids.values().map(|worker| &self.workers[*worker]) {
             let Worker { id, home, drained, since, groups, .. } = worker;
@@ -142,7 +143,7 @@ impl Engine {
 
 fn worker_line(text: &mut String, worker: &Worker) -> fmt::Result {
     write!(text, "worker {} {} {} {}", worker.name, worker.id, worker.incarnation, worker.status)?;
-    write!(text, " {} of {} slots", worker.leases.len(), worker.slots)?;
+    write!(text, " {} of {} slots", worker.open(), worker.slots)?;
     let labels = worker.labels.to_string();
     if !labels.is_empty() {
         write!(text, " [{labels}]")?;

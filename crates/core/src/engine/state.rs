@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::board::Board;
+use super::clock_doubt::ClockDoubt;
 use super::config::Config;
 use super::event::Unplaceable;
+use super::history::Embargo;
 use super::lane::{LaneKey, Place, Rank, StoppedBy};
 use super::lease::Lease;
 use super::run::Run;
@@ -23,6 +25,10 @@ use crate::time::{Span, Time};
 
 /// The state machine that makes every scheduling decision.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts about the store that do not depend on each other"
+)]
 pub struct Engine {
     /// Given by who leads, not kept.
     #[serde(skip)]
@@ -32,6 +38,10 @@ pub struct Engine {
     pub(super) led_at: Time,
     pub(super) ttl: Span,
     pub(super) generation: u16,
+    /// While grants may be missing from the journal: which steps wait for them to end, and until when.
+    pub(super) embargo: Embargo,
+    /// Whether a worker has registered that was not the leader's own.
+    pub(super) met_others: bool,
     /// The leading node's own worker.
     pub(super) own: Option<WorkerId>,
     /// The newest fence's number.
@@ -41,6 +51,9 @@ pub struct Engine {
     pub(super) runs_seen: u64,
     /// Nodes of all runs that are not sealed.
     pub(super) nodes: usize,
+    /// Bytes of their plans. Counted anew when a snapshot is read.
+    #[serde(skip)]
+    pub(super) plan_bytes: usize,
     pub(super) workers: Slab<Worker>,
     pub(super) worker_ids: BTreeMap<WorkerId, u32>,
     pub(super) leases: Slab<Lease>,
@@ -65,14 +78,14 @@ pub struct Engine {
     pub(super) crewed: BTreeMap<RunId, Unplaceable>,
     /// Volatile: the brake, while it is on.
     pub(super) brake: Option<Brake>,
-    // From here on: not in a snapshot of version 1.
     /// Tokens and workers' credentials.
     pub(super) keys: Keyring,
     /// What was lately done on whose word.
     pub(super) acts: Acts,
-    // From here on: not in a snapshot of version 2.
     /// What is done once: who is at it, and what is on record.
     pub(super) ledger: Ledger,
+    /// What is doubted of the journal's time.
+    pub(super) clock_doubt: ClockDoubt,
 }
 
 /// How fast silent workers are given up when many are silent at once.
@@ -135,12 +148,15 @@ impl Engine {
             led_at: Time::ZERO,
             ttl: Span::secs(15),
             generation: 0,
+            embargo: Embargo::default(),
+            met_others: false,
             own: None,
             fences: 0,
             runs: Slab::default(),
             run_ids: BTreeMap::new(),
             runs_seen: 0,
             nodes: 0,
+            plan_bytes: 0,
             workers: Slab::default(),
             worker_ids: BTreeMap::new(),
             leases: Slab::default(),
@@ -157,7 +173,25 @@ impl Engine {
             keys: Keyring::default(),
             acts: Acts::default(),
             ledger: Ledger::default(),
+            clock_doubt: ClockDoubt::default(),
         }
+    }
+
+    /// The time by which things are old enough to be deleted, when the journal's time is `now`: a leap of more than a day
+    /// between two terms is doubted for an hour.
+    pub fn believed_time(&self, now: Time) -> Time {
+        self.clock_doubt.believed(now)
+    }
+
+    /// The time by which archived runs and their logs are old enough to be deleted; see [`believed_time`](Self::believed_time).
+    /// `system` is the clock of this machine, `store_has_own` whether the journal's time comes from another one.
+    pub fn deletes_by(&self, now: Time, system: Time, store_has_own: bool) -> Time {
+        self.clock_doubt.deletes_by(now, system, store_has_own)
+    }
+
+    /// By how much the journal's time leapt ahead between two terms, and for how long that is doubted yet.
+    pub fn doubted_leap(&self, now: Time) -> Option<(Span, Span)> {
+        self.clock_doubt.doubted(now)
     }
 
     /// The same state under other bounds and paces: a snapshot has none.
@@ -166,6 +200,8 @@ impl Engine {
         self.config = config;
         self.board.bugs = config.bugs;
         self.count_suitors();
+        self.board.recount();
+        self.plan_bytes = self.runs.iter().map(|(_, run)| run.plan.bytes()).sum();
         self
     }
 
@@ -271,6 +307,7 @@ impl Engine {
             group: spec.per_worker.map(|limit| (run_ix, spec_ix, limit)),
             avoid,
             ahead: spec.may_lease_ahead(),
+            exclusive: spec.stops_on_lost_contact() || spec.retry.lost == 0,
             stopped_by: match spec.condition {
                 Condition::Success => StoppedBy::Failure,
                 Condition::Failure => StoppedBy::Cancel,
@@ -319,15 +356,8 @@ impl Engine {
             self.workers[worker].classes.push(class);
             self.count_suitor(worker, class, 1);
             if self.board.classes[class].workers == 1 {
-                self.claims_changed(class);
+                self.board.workers_changed(class);
             }
-        }
-    }
-
-    /// Locks are kept only for steps that somebody could run: who that is has changed.
-    fn claims_changed(&mut self, class: u32) {
-        for lane in self.board.classes[class].lanes.clone() {
-            self.board.refresh_rivals(lane);
         }
     }
 
@@ -339,7 +369,7 @@ impl Engine {
             if self.board.classes[class].workers == 0 {
                 self.board.classes[class].empty_since = self.now;
                 self.watch_class(class);
-                self.claims_changed(class);
+                self.board.workers_changed(class);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Takes in runs, and lets go of those that are archived.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::decide::Out;
 use super::event::Event;
@@ -11,6 +11,9 @@ use super::why::describe;
 use super::worker::{Worker, WorkerStatus};
 use crate::id::{RunId, StepIx};
 use crate::plan::{Placement, Plan};
+
+/// Warnings that one submission is answered with: more are not read, and each costs a look at every worker.
+const WARNINGS_MAX: usize = 20;
 
 /// Every lock that a plan's steps take, with its slots.
 pub(super) fn locks_of(plan: &Plan) -> impl Iterator<Item = (&str, u32)> {
@@ -46,14 +49,31 @@ impl Engine {
         if active + more > max {
             return Some(Denial::TooManySteps { active, more, max });
         }
-        let mut taken = BTreeSet::new();
         let plan = &submit.plan;
+        if let Some(denial) = self.too_large(plan) {
+            return Some(denial);
+        }
+        let mut taken = BTreeSet::new();
         let bad = submit
             .reused
             .iter()
             .map(|reuse| reuse.step)
             .find(|step| !plan.has_step(*step) || !taken.insert(*step));
         bad.map(Denial::BadReuse)
+    }
+
+    /// Whether a plan, or all active ones together with it, would take more than may be taken.
+    fn too_large(&self, plan: &Plan) -> Option<Denial> {
+        if let Some(excess) = plan.excess() {
+            return Some(Denial::PlanTooLarge(excess));
+        }
+        let (active, more, max) = (self.plan_bytes, plan.bytes(), self.config.plan_bytes_max);
+        if active + more > max {
+            return Some(Denial::TooManyBytes { active, more, max });
+        }
+        let (active, more) = (self.board.lock_uses, plan.lock_uses());
+        let max = self.config.lock_uses_max;
+        (active + more > max).then_some(Denial::TooManyLockUses { active, more, max })
     }
 
     fn warnings(&self, run: RunId) -> Vec<Warning> {
@@ -67,23 +87,36 @@ impl Engine {
                 effective,
             })
         });
-        let classes: BTreeSet<u32> =
-            run.lanes.iter().map(|lane| self.board.lanes[*lane].key.class).collect();
-        let unserved = classes.into_iter().filter(|class| self.board.classes[*class].workers == 0);
-        let unserved = unserved.map(|class| self.unserved(run, class));
-        slots.chain(unserved).collect()
+        let mut warnings: Vec<Warning> = slots.take(WARNINGS_MAX).collect();
+        let unserved = self.unserved(run);
+        let room = WARNINGS_MAX - warnings.len();
+        let told = unserved.iter().take(room);
+        warnings.extend(told.map(|(class, step)| self.no_worker_yet(run, *class, *step)));
+        if unserved.len() > room {
+            warnings.push(Warning::More(unserved.len() - room));
+        }
+        warnings
+    }
+
+    /// The classes of the run's steps that no worker serves, each with its first step. Looks at every step once.
+    fn unserved(&self, run: &Run) -> BTreeMap<u32, StepIx> {
+        let mut first = BTreeMap::new();
+        for node in run.plan.nodes() {
+            let Some(spec) = run.plan.spec_index(node) else { continue };
+            let class = self.board.lanes[run.lanes[spec as usize]].key.class;
+            if self.board.classes[class].workers == 0 {
+                first.entry(class).or_insert(node);
+            }
+        }
+        first
     }
 
     /// Says what is missing for a class of the run's steps.
-    fn unserved(&self, run: &Run, class: u32) -> Warning {
-        let of_class = |node: &StepIx| {
-            let lane = run.plan.spec_index(*node).map(|spec| run.lanes[spec as usize]);
-            lane.is_some_and(|lane| self.board.lanes[lane].key.class == class)
-        };
+    fn no_worker_yet(&self, run: &Run, class: u32, step: StepIx) -> Warning {
         let placement = &self.board.classes[class].placement;
         Warning::NoWorkerYet {
             lacking: self.lacking(placement),
-            step: run.plan.nodes().find(of_class).map_or("", |step| run.plan.name(step)).into(),
+            step: run.plan.name(step).into(),
             placement: describe(placement),
         }
     }

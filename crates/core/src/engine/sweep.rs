@@ -20,7 +20,7 @@ impl Engine {
             };
             self.at_work = self.run_of(timer);
             match timer {
-                Timer::Unfinished => self.board.stirred = true,
+                Timer::Unfinished | Timer::Embargo => self.board.stirred = true,
                 Timer::Contact(worker) => self.silent(out, worker),
                 Timer::Parked(worker) => self.parked_long(out, worker),
                 Timer::Retry(run, step) => self.backoff_over(out, run, step),
@@ -28,6 +28,10 @@ impl Engine {
                 Timer::Overdue(lease) => self.step_overdue(out, lease),
                 Timer::Lane(lane) => self.lane_waited(out, lane),
                 Timer::Key(run, step) => self.key_waited(out, run, step),
+            }
+            // Each deadline that was looked at is progress, also where nothing came of it.
+            if self.is_spent(out) {
+                break;
             }
         }
         Answer::Done
@@ -38,7 +42,11 @@ impl Engine {
         let run = match timer {
             Timer::Retry(run, _) | Timer::RunDeadline(run) | Timer::Key(run, _) => run,
             Timer::Overdue(lease) => self.leases.get(lease)?.run,
-            Timer::Unfinished | Timer::Contact(_) | Timer::Parked(_) | Timer::Lane(_) => {
+            Timer::Unfinished
+            | Timer::Embargo
+            | Timer::Contact(_)
+            | Timer::Parked(_)
+            | Timer::Lane(_) => {
                 return None;
             }
         };
@@ -61,6 +69,10 @@ impl Engine {
     }
 
     fn overdue_worker(&mut self, out: &mut Out, worker: u32) {
+        if !self.workers[worker].leases_expire() {
+            self.end_expired(out, worker);
+            return self.watch_worker(worker);
+        }
         if self.silence_ends(worker) > self.now {
             return self.watch_worker(worker);
         }
@@ -89,9 +101,13 @@ impl Engine {
     }
 
     fn end_expired(&mut self, out: &mut Out, worker: u32) {
-        let contact = self.workers[worker].contact;
-        let mut leases = self.workers[worker].leases.clone();
-        leases.retain(|lease| self.leases[*lease].expires(contact) <= self.now);
+        let it = &self.workers[worker];
+        let (contact, life, expire) = (it.contact, it.incarnation, it.leases_expire());
+        let mut leases = it.leases.clone();
+        leases.retain(|lease| {
+            let lease = &self.leases[*lease];
+            (expire || lease.life != life) && lease.expires(contact) <= self.now
+        });
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in leases {
             if self.is_full(out) {
@@ -228,7 +244,8 @@ impl Engine {
             return Some(settled);
         }
         let locked_out = lane.locks.is_some() && !self.board.may_take(lane_ix);
-        (locked_out && queued.since + lane.key.wait_for_lock <= self.now)
-            .then_some(Settled::FailedNoLock)
+        // An embargo is no wait for another holder: what it takes is not charged to the step.
+        let since = queued.since.max(self.embargo.until);
+        (locked_out && since + lane.key.wait_for_lock <= self.now).then_some(Settled::FailedNoLock)
     }
 }

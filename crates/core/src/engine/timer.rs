@@ -26,6 +26,8 @@ pub(super) enum Timer {
     Lane(u32),
     /// A step has waited too long for the key that another is at.
     Key(u32, StepIx),
+    /// Lost grants have ended.
+    Embargo,
 }
 
 /// Fewer deadlines than this are not worth looking through.
@@ -56,6 +58,7 @@ impl Timers {
         self.0.retain(|(_, timer)| match timer {
             Timer::Retry(of, _) | Timer::RunDeadline(of) | Timer::Key(of, _) => *of != run,
             Timer::Unfinished
+            | Timer::Embargo
             | Timer::Contact(_)
             | Timer::Parked(_)
             | Timer::Overdue(_)

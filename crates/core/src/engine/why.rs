@@ -32,6 +32,11 @@ pub enum Why {
     },
     /// It is about to be ended without a lease.
     Settling,
+    /// It must not run beside itself, and a grant of it that the store has lost may still run.
+    Embargo {
+        /// When every lost grant has ended.
+        until: Time,
+    },
     /// It waits for locks.
     Locks {
         /// Every lock that keeps it waiting.
@@ -162,6 +167,9 @@ impl Engine {
                 fails_at: since + lane.key.wait_for_worker,
                 workers: self.eliminations(lane),
             };
+        }
+        if let Some(until) = self.lane_embargo(lane) {
+            return Why::Embargo { until };
         }
         let waiting = self.lock_waits(lane_ix);
         if !waiting.is_empty() {

@@ -55,6 +55,8 @@ pub(super) struct Worker {
     pub(super) since: Time,
     /// Open leases, in no order.
     pub(super) leases: Vec<u32>,
+    /// How many of them are of former lives, which nothing proved dead: they take up no slot, and end by time.
+    pub(super) former: u32,
     /// Classes that it may serve; empty unless it is online.
     pub(super) classes: Vec<u32>,
     /// Open leases by (run, spec), where a per-worker limit counts them.
@@ -89,7 +91,13 @@ impl Worker {
         matches!(self.status, WorkerStatus::Online | WorkerStatus::Draining)
     }
 
+    /// Open leases of this life.
     pub(super) fn open(&self) -> u32 {
+        self.listed() - self.former
+    }
+
+    /// Open leases of this life and of former ones.
+    pub(super) fn listed(&self) -> u32 {
         u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
     }
 

@@ -17,6 +17,9 @@ pub(super) fn work(known: &mut Known<'_>, pipeline: &Pipeline, step: &Step) -> W
     let names = |list: Option<&Vec<Spanned<String>>>| -> Vec<String> {
         list.into_iter().flatten().map(|name| name.value.clone()).collect()
     };
+    let secrets = names(own.secrets.as_ref().or(defaults.secrets.as_ref()));
+    let others = pipeline.secrets.iter().filter(|name| !secrets.contains(name));
+    let other_secrets = others.cloned().collect();
     let dir = own.dir.as_ref().or(defaults.dir.as_ref());
     Work {
         action,
@@ -24,7 +27,8 @@ pub(super) fn work(known: &mut Known<'_>, pipeline: &Pipeline, step: &Step) -> W
         env: env(known, [&pipeline.env, &defaults.env, &own.env]),
         dir: dir.and_then(|text| known.fold(text)),
         outputs: names(Some(&step.outputs)),
-        secrets: names(own.secrets.as_ref().or(defaults.secrets.as_ref())),
+        secrets,
+        other_secrets,
         axes: Vec::new(),
         params: BTreeMap::new(),
         pinned: step.pin == Pin::Leader && matches!(step.action, spec::Action::Call(_)),
@@ -93,11 +97,15 @@ fn called(known: &mut Known<'_>, call: &spec::Call) -> Action {
 /// Variables of the pipeline, the defaults and the step; the later ones win, in the place of the first.
 fn env(known: &mut Known<'_>, layers: [&[Variable]; 3]) -> Vec<(String, Template)> {
     let mut env: Vec<(String, Template)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for variable in layers.into_iter().flatten() {
         let Some(value) = known.fold(&variable.value) else { continue };
-        match env.iter_mut().find(|(name, _)| *name == variable.name.value) {
-            Some((_, known)) => *known = value,
-            None => env.push((variable.name.value.clone(), value)),
+        let name = &*variable.name.value;
+        if let Some(at) = places.get(name) {
+            env[*at].1 = value;
+        } else {
+            places.insert(name, env.len());
+            env.push((name.to_owned(), value));
         }
     }
     env

@@ -8,7 +8,9 @@ use super::cell::cell_name;
 use super::render::Known;
 use crate::plan::{CELLS_MAX, STEPS_MAX};
 use crate::problem::{Code, Problem};
-use crate::spec::{CellPart, Matrix, MatrixForm, Spanned, Text};
+use crate::spec::{
+    Axis, CellPart, MATCHES_MAX, Matrix, MatrixForm, Spanned, Text, platform_problem,
+};
 
 /// All cells of a matrix. A cell is a row of numbers, one for each axis: a hundred thousand cells share their values.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ impl Cells {
         let before = known.problems.len();
         let mut cells = Self {
             axes: matrix.axes.iter().map(|axis| axis.name.value.clone()).collect(),
-            values: matrix.axes.iter().map(|axis| values(known, &axis.values)).collect(),
+            values: matrix.axes.iter().map(|axis| values(known, axis)).collect(),
             rows: Vec::new(),
             count: 0,
             added: BTreeMap::new(),
@@ -45,6 +47,13 @@ impl Cells {
         let size = cells.values.iter().try_fold(1_usize, |size, axis| size.checked_mul(axis.len()));
         if size.is_none_or(|size| size > STEPS_MAX) {
             known.problems.push(cells.too_many(matrix, size));
+            return None;
+        }
+        let parts = matrix.exclude.len() + matrix.include.len();
+        let listed: usize = cells.values.iter().map(Vec::len).sum();
+        let matches = size.unwrap_or(usize::MAX).saturating_add(listed).saturating_mul(parts);
+        if matches > MATCHES_MAX {
+            known.problems.push(too_many_parts(matrix, parts));
             return None;
         }
         cells.product(known, matrix);
@@ -137,10 +146,10 @@ impl Cells {
     fn include(&mut self, known: &mut Known<'_>, include: &CellPart) {
         let part = self.part(known, &include.value);
         let width = self.axes.len();
-        let row = |cells: &Self, cell: usize| cells.rows[cell * width..(cell + 1) * width].to_vec();
+        let row = |cell: usize| &self.rows[cell * width..(cell + 1) * width];
         let hits: Vec<usize> = match width {
             0 => Vec::new(),
-            _ => (0..self.count).filter(|cell| part.matches(&row(self, *cell))).collect(),
+            _ => (0..self.count).filter(|cell| part.matches(row(*cell))).collect(),
         };
         if hits.is_empty() && part.axes.len() == width {
             let mut new = part.axes;
@@ -199,6 +208,15 @@ impl Cells {
     }
 }
 
+/// What each cell is held against.
+fn too_many_parts(matrix: &Matrix, parts: usize) -> Problem {
+    let title = format!(
+        "`include` and `exclude` have {parts} entries, too many to hold every cell of the matrix against"
+    );
+    Problem::new(Code::PlanTooLarge, matrix.span.clone(), title)
+        .help("list the cells that are wanted under `include`, without axes")
+}
+
 impl Part {
     fn matches(&self, row: &[u32]) -> bool {
         self.axes.iter().all(|(axis, value)| row[*axis] == *value)
@@ -228,10 +246,20 @@ fn literal(cell: &[(Spanned<String>, Text)]) -> bool {
 }
 
 /// The values of an axis, each once: two that come out the same from params are one.
-fn values(known: &mut Known<'_>, texts: &[Text]) -> Vec<String> {
+fn values(known: &mut Known<'_>, axis: &Axis) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let rendered = texts.iter().filter_map(|text| known.text(text));
-    rendered.filter(|value| seen.insert(value.clone())).collect()
+    let mut values = Vec::new();
+    for text in &axis.values {
+        let Some(value) = known.text(text) else { continue };
+        // What is written out was checked with the file.
+        if text.template.is_literal().is_none() {
+            known.problems.extend(platform_problem(&axis.name.value, &value, &text.span));
+        }
+        if seen.insert(value.clone()) {
+            values.push(value);
+        }
+    }
+    values
 }
 
 /// The axes that choose machines, with what stands before a value in its label; in the list form the value itself is

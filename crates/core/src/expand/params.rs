@@ -1,11 +1,14 @@
 //! Params: what was given, held against what is declared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::problem::{Code, Problem};
-use crate::spec::{Param, Pipeline, nearest};
+use crate::spec::{PARAM_BYTES_MAX, Param, Pipeline, nearest};
+
+/// Params told that are not declared: each is held against all that are.
+const UNKNOWN_MAX: usize = 20;
 
 /// Every param with its value. A param that may be left out and was is null.
 pub(super) fn params(
@@ -13,11 +16,9 @@ pub(super) fn params(
     given: &BTreeMap<String, String>,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<String, Value> {
-    for name in given.keys() {
-        if !pipeline.params.iter().any(|param| param.name.value == *name) {
-            problems.push(unknown(pipeline, name));
-        }
-    }
+    let declared: BTreeSet<&str> = pipeline.params.iter().map(|param| &*param.name.value).collect();
+    let unknowns = given.keys().filter(|name| !declared.contains(&***name));
+    problems.extend(unknowns.take(UNKNOWN_MAX).map(|name| unknown(pipeline, name)));
     let values = pipeline.params.iter().map(|param| {
         let value = match given.get(&param.name.value) {
             Some(text) => given_value(param, text),
@@ -34,6 +35,14 @@ pub(super) fn params(
 
 fn given_value(param: &Param, text: &str) -> Result<Value, Box<Problem>> {
     let (name, span) = (&param.name.value, param.name.span.clone());
+    if text.len() > PARAM_BYTES_MAX {
+        let bytes = text.len();
+        let title = format!(
+            "the value of a param may have at most {PARAM_BYTES_MAX} bytes; the one of `{name}` has {bytes}"
+        );
+        let problem = Problem::new(Code::ParamType, span, title);
+        return Err(Box::new(problem.help("put it into a file, and give the name of the file")));
+    }
     let allowed: Vec<&str> = param.choices.iter().map(|choice| &*choice.value).collect();
     if !allowed.is_empty() && !allowed.contains(&text) {
         let title = format!("the param `{name}` cannot be `{text}`");

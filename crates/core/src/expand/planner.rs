@@ -1,6 +1,7 @@
 //! Puts steps, cells and needs into a plan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -8,12 +9,14 @@ use super::assembly::{params_left, steps_read, work};
 use super::cells::Cells;
 use super::expanded::{Expanded, ExpandedStep, Inputs};
 use super::params::params;
-use super::render::Known;
+use super::render::{Known, Making};
 use super::settings::{spec, unfit};
 use super::specs::Specs;
 use crate::id::StepIx;
-use crate::plan::{NAME_MAX, PlanBuilder, PlanError};
-use crate::problem::{Code, Problem};
+use crate::plan::{
+    EDGES_MAX, NAME_MAX, PLAN_BYTES_MAX, PlanBuilder, PlanError, STEPS_MAX, WORK_MAX,
+};
+use crate::problem::{Code, PROBLEMS_MAX, Problem};
 use crate::shown::is_plain;
 use crate::spec::{Action, Pipeline, Shape, Step, limit, scalar_number};
 
@@ -24,33 +27,41 @@ pub fn expand(pipeline: &Pipeline, inputs: Inputs<'_>) -> Result<Expanded, Vec<P
     if !problems.is_empty() {
         return Err(problems);
     }
-    let value = Value::Object(params.clone().into_iter().collect());
+    let value = Arc::new(Value::Object(params.clone().into_iter().collect()));
+    let making = Making { problems, left: PLAN_BYTES_MAX };
     let mut planner =
-        Planner { pipeline, params: value, problems, drafts: Vec::new(), index: BTreeMap::new() };
+        Planner { pipeline, params: value, making, drafts: Vec::new(), index: BTreeMap::new() };
     planner.draft();
     let name = pipeline.name.as_ref().map_or(inputs.name, |name| &name.value);
     let mut builder = PlanBuilder::new(name);
     planner.locks(&mut builder);
     for at in 0..planner.drafts.len() {
         planner.add(&mut builder, at);
+        if planner.making.left == 0 {
+            break;
+        }
     }
     planner.needs(&mut builder);
     let timeout = planner.timeout();
-    if planner.problems.is_empty() {
+    if planner.making.problems.is_empty() {
         let steps = planner.drafts.iter().map(Draft::shown).collect();
         match builder.build() {
             Ok(plan) => return Ok(Expanded { plan, params, timeout, steps }),
-            Err(errors) => planner.problems.extend(errors.iter().map(|e| planned(pipeline, e))),
+            Err(errors) => {
+                planner.making.problems.extend(errors.iter().map(|e| planned(pipeline, e)));
+            }
         }
     }
-    Problem::sort(&mut planner.problems);
-    Err(planner.problems)
+    let mut problems = planner.making.problems;
+    Problem::sort(&mut problems);
+    problems.truncate(PROBLEMS_MAX);
+    Err(problems)
 }
 
 struct Planner<'a> {
     pipeline: &'a Pipeline,
-    params: Value,
-    problems: Vec<Problem>,
+    params: Arc<Value>,
+    making: Making,
     drafts: Vec<Draft<'a>>,
     index: BTreeMap<&'a str, usize>,
 }
@@ -71,7 +82,7 @@ impl Planner<'_> {
     fn draft(&mut self) {
         let mut next = 0;
         for step in &self.pipeline.steps {
-            let mut known = Known::new(&self.params, &mut self.problems);
+            let mut known = Known::new(&self.params, &mut self.making);
             let cells = step.matrix.as_ref().and_then(|matrix| Cells::new(&mut known, matrix));
             let count = cells.as_ref().map_or(0, Cells::count);
             let count = u32::try_from(count).expect("cells are bounded");
@@ -80,41 +91,49 @@ impl Planner<'_> {
             self.index.insert(&step.name.value, self.drafts.len());
             self.drafts.push(Draft { step, cells, first: next, node: StepIx(next + count), tags });
             next += count + 1;
+            if next as usize > 2 * STEPS_MAX {
+                let problem = planned(self.pipeline, &PlanError::TooManySteps(next as usize));
+                return self.making.problems.push(problem);
+            }
         }
     }
 
     fn locks(&mut self, builder: &mut PlanBuilder) {
         for (name, slots) in &self.pipeline.locks {
             if !is_plain(&name.value) {
-                self.problems.push(unfit("lock", &name.value, &name.span));
+                self.making.problems.push(unfit("lock", &name.value, &name.span));
             }
             let shape = ("locks", Shape::Number(1, 1_000_000));
-            let mut known = Known::new(&self.params, &mut self.problems);
+            let mut known = Known::new(&self.params, &mut self.making);
             let slots = known.setting(Some(slots), shape, |text| scalar_number(text, shape.1));
             builder.lock_slots(&name.value, slots.unwrap_or(1));
         }
     }
 
     fn timeout(&mut self) -> Option<crate::time::Span> {
-        let mut known = Known::new(&self.params, &mut self.problems);
+        let mut known = Known::new(&self.params, &mut self.making);
         let shape = ("timeout", Shape::Limit);
         known.setting(self.pipeline.timeout.as_ref(), shape, |text| limit(text).ok())
     }
 
     fn add(&mut self, builder: &mut PlanBuilder, at: usize) {
         let draft = &self.drafts[at];
-        let mut known = Known::new(&self.params, &mut self.problems);
+        let mut known = Known::new(&self.params, &mut self.making).within(WORK_MAX);
         let mut work = work(&mut known, self.pipeline, draft.step);
         work.axes = draft.cells.as_ref().map(|cells| cells.axes.clone()).unwrap_or_default();
         work.params = params_left(&work, &self.params);
         let read = steps_read(draft.step, &work);
         let reads: Vec<StepIx> = read.iter().filter_map(|name| self.node(name)).collect();
+        if self.making.left == 0 {
+            return;
+        }
         let work = work.to_text();
-        let name = &draft.step.name.value;
+        let (name, span) = (&draft.step.name.value, &draft.step.name.span);
         match &draft.cells {
             None => {
-                let mut known = Known::new(&self.params, &mut self.problems);
+                let mut known = Known::new(&self.params, &mut self.making);
                 let spec = spec(&mut known, draft.step, &self.pipeline.defaults, &reads);
+                self.making.take(spec.bytes() + name.len() + work.len(), span);
                 builder.step_with(name, spec, &work);
             }
             Some(cells) => {
@@ -123,12 +142,15 @@ impl Planner<'_> {
                 let mut named = Vec::with_capacity(cells.count());
                 for cell in 0..cells.count() {
                     let own = cells.name(cell);
+                    if self.making.take(name.len() + own.len(), span).is_none() {
+                        break;
+                    }
                     if name.len() + 2 + own.len() > NAME_MAX && long.is_none() {
                         long = Some(own.clone());
                     }
-                    named.push((own, specs.of(cell, &self.params, &mut self.problems)));
+                    named.push((own, specs.of(cell, &self.params, &mut self.making)));
                 }
-                self.problems.extend(long.map(|cell| long_name(draft.step, &cell)));
+                self.making.problems.extend(long.map(|cell| long_name(draft.step, &cell)));
                 builder.matrix_of(name, &work, specs.list, named);
             }
         }
@@ -138,7 +160,17 @@ impl Planner<'_> {
         self.index.get(name).map(|at| self.drafts[*at].node)
     }
 
-    fn needs(&self, builder: &mut PlanBuilder) {
+    /// Adds the needs, unless there are more of them than a plan may have: each of a matrix is one for every cell.
+    fn needs(&mut self, builder: &mut PlanBuilder) {
+        let edges = self
+            .drafts
+            .iter()
+            .map(|draft| draft.step.needs.len().saturating_mul(draft.cell_range().len()));
+        let edges = edges.fold(0, usize::saturating_add);
+        if edges > EDGES_MAX {
+            let problem = planned(self.pipeline, &PlanError::TooManyEdges(edges));
+            return self.making.problems.push(problem);
+        }
         for draft in &self.drafts {
             for need in &draft.step.needs {
                 let Some(other) = self.node(&need.step.value) else { continue };
@@ -197,7 +229,7 @@ fn long_name(step: &Step, cell: &str) -> Problem {
 /// A problem that only the plan as a whole has.
 fn planned(pipeline: &Pipeline, error: &PlanError) -> Problem {
     let of_step = |name: &str| pipeline.step(name).map_or(0..0, |step| step.name.span.clone());
-    let span = if let PlanError::WorkTooLong(name) = error {
+    let span = if let PlanError::WorkTooLong(name) | PlanError::TooMany { step: name, .. } = error {
         of_step(name)
     } else {
         pipeline.steps.first().map_or(0..0, |step| step.name.span.clone())

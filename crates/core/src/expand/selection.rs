@@ -1,6 +1,6 @@
 //! A part of a pipeline: the steps that somebody asked for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::{Action, Pipeline, Step, nearest};
 
@@ -76,35 +76,27 @@ impl Selection {
     }
 
     fn wanted(&self, pipeline: &Pipeline) -> Result<BTreeSet<String>, SelectionError> {
+        let index = Index::new(pipeline);
         let mut wanted = BTreeSet::new();
         for name in &self.steps {
-            known(pipeline, name)?;
-            add_needs(pipeline, name, &mut wanted);
+            index.known(pipeline, name)?;
+            add_needs(&index, name, &mut wanted);
         }
         for name in &self.only {
-            known(pipeline, name)?;
+            index.known(pipeline, name)?;
             wanted.insert(name.clone());
         }
         for name in &self.from {
-            known(pipeline, name)?;
-            add_dependents(pipeline, name, &mut wanted);
+            index.known(pipeline, name)?;
+            add_dependents(&index, name, &mut wanted);
         }
         for tag in &self.tags {
             for name in tagged(pipeline, tag)? {
-                add_needs(pipeline, &name, &mut wanted);
+                add_needs(&index, &name, &mut wanted);
             }
         }
         Ok(wanted)
     }
-}
-
-fn known(pipeline: &Pipeline, name: &str) -> Result<(), SelectionError> {
-    if pipeline.step(name).is_some() {
-        return Ok(());
-    }
-    let names = pipeline.steps.iter().map(|step| step.name.value.as_str());
-    let nearest = nearest(name, names).map(str::to_owned);
-    Err(SelectionError::NoStep { name: name.to_owned(), nearest })
 }
 
 fn tags<'a>(pipeline: &'a Pipeline, step: &'a Step) -> impl Iterator<Item = &'a str> {
@@ -124,31 +116,57 @@ fn tagged(pipeline: &Pipeline, tag: &str) -> Result<Vec<String>, SelectionError>
     Ok(found)
 }
 
-fn add_needs(pipeline: &Pipeline, name: &str, wanted: &mut BTreeSet<String>) {
-    let mut open = vec![name.to_owned()];
+fn add_needs(index: &Index<'_>, name: &str, wanted: &mut BTreeSet<String>) {
+    let mut open = vec![name];
     while let Some(name) = open.pop() {
-        let needs = pipeline.step(&name).into_iter().flat_map(|step| &step.needs);
-        // A need that is optional is waited for if it is selected.
-        let needs = needs.filter(|need| !need.optional).map(|need| need.step.value.clone());
-        if wanted.insert(name) {
-            open.extend(needs);
+        if wanted.insert(name.to_owned()) {
+            let needs = index.needs.get(name).into_iter().flatten();
+            open.extend(needs.copied());
         }
     }
 }
 
-fn add_dependents(pipeline: &Pipeline, name: &str, wanted: &mut BTreeSet<String>) {
-    wanted.insert(name.to_owned());
-    loop {
-        let needs_one = |step: &&Step| {
-            !wanted.contains(&step.name.value)
-                && step.needs.iter().any(|need| wanted.contains(&need.step.value))
-        };
-        let more: Vec<String> =
-            pipeline.steps.iter().filter(needs_one).map(|step| step.name.value.clone()).collect();
-        if more.is_empty() {
-            return;
+fn add_dependents(index: &Index<'_>, name: &str, wanted: &mut BTreeSet<String>) {
+    let mut open = vec![name];
+    let mut seen = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if seen.insert(name) {
+            wanted.insert(name.to_owned());
+            open.extend(index.dependents.get(name).into_iter().flatten().copied());
         }
-        wanted.extend(more);
+    }
+}
+
+/// Which step needs which, by name.
+struct Index<'a> {
+    /// A need that is optional is waited for if it is selected, and does not select.
+    needs: BTreeMap<&'a str, Vec<&'a str>>,
+    dependents: BTreeMap<&'a str, Vec<&'a str>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(pipeline: &'a Pipeline) -> Self {
+        let mut index = Self { needs: BTreeMap::new(), dependents: BTreeMap::new() };
+        for step in &pipeline.steps {
+            let name = &*step.name.value;
+            let needs = index.needs.entry(name).or_default();
+            needs.extend(
+                step.needs.iter().filter(|need| !need.optional).map(|need| &*need.step.value),
+            );
+            for need in &step.needs {
+                index.dependents.entry(&*need.step.value).or_default().push(name);
+            }
+        }
+        index
+    }
+
+    fn known(&self, pipeline: &Pipeline, name: &str) -> Result<(), SelectionError> {
+        if self.needs.contains_key(name) {
+            return Ok(());
+        }
+        let names = pipeline.steps.iter().map(|step| step.name.value.as_str());
+        let nearest = nearest(name, names).map(str::to_owned);
+        Err(SelectionError::NoStep { name: name.to_owned(), nearest })
     }
 }
 

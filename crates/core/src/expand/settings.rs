@@ -1,5 +1,6 @@
 //! A step's settings, or the defaults in their place, become what the engine knows of it.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::condition::{condition, once};
@@ -87,7 +88,7 @@ fn placement(known: &mut Known<'_>, step: &Step, defaults: &Settings) -> Placeme
         for text in texts {
             match known.text(text) {
                 Some(name) if !is_plain(&name) => {
-                    known.problems.push(unfit("worker", &name, &text.span));
+                    Problem::add(known.problems, unfit("worker", &name, &text.span));
                 }
                 name => names.extend(name.map(Into::into)),
             }
@@ -108,16 +109,17 @@ pub(super) fn unfit(what: &str, name: &str, span: &Range<usize>) -> Problem {
 
 fn locks(known: &mut Known<'_>, step: &Step) -> Vec<LockUse> {
     let mut locks: Vec<LockUse> = Vec::new();
+    let mut seen = BTreeSet::new();
     for lock in &step.locks {
         let Some(name) = known.text(&lock.name) else { continue };
         if name.trim_start_matches("./").is_empty() {
             let problem = Problem::new(Code::Empty, lock.name.span.clone(), "a lock needs a name");
-            known.problems.push(problem);
+            Problem::add(known.problems, problem);
         } else if !is_plain(&name) {
-            known.problems.push(unfit("lock", &name, &lock.name.span));
-        } else if locks.iter().any(|other| *other.name == *name) {
+            Problem::add(known.problems, unfit("lock", &name, &lock.name.span));
+        } else if !seen.insert(name.clone()) {
             let title = format!("`{}` takes the lock `{name}` twice", step.name.value);
-            known.problems.push(Problem::new(Code::Twice, lock.name.span.clone(), title));
+            Problem::add(known.problems, Problem::new(Code::Twice, lock.name.span.clone(), title));
         } else {
             locks.push(LockUse { name: name.into(), order: lock.order });
         }

@@ -1,15 +1,15 @@
 //! The specs of a matrix: one for all cells that agree on what the engine must know.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::cells::Cells;
-use super::render::Known;
+use super::render::{Known, Making};
 use super::settings::{route, spec};
 use crate::id::StepIx;
 use crate::plan::StepSpec;
-use crate::problem::Problem;
 use crate::spec::{Pipeline, ReadPath, Retry, Setting, Settings, Step};
 
 /// Makes the specs of the cells of a step, each once.
@@ -40,15 +40,16 @@ impl<'a> Specs<'a> {
     }
 
     /// The place in the list of the spec of a cell.
-    pub(super) fn of(&mut self, cell: usize, params: &Value, problems: &mut Vec<Problem>) -> usize {
+    pub(super) fn of(&mut self, cell: usize, params: &Arc<Value>, making: &mut Making) -> usize {
         let key: Vec<&str> =
             self.decisive.iter().map(|name| self.cells.value(cell, name)).collect();
         if let Some(at) = self.known.get(&key) {
             return *at;
         }
-        let mut known = Known::new(params, problems).with_cell(self.cells.scope(cell));
+        let mut known = Known::new(params, making).with_cell(self.cells.scope(cell));
         let mut spec = spec(&mut known, self.step, &self.pipeline.defaults, self.reads);
         route(&mut spec, self.cells.labels(cell));
+        making.take(spec.bytes(), &self.step.name.span);
         self.list.push(spec);
         self.known.insert(key, self.list.len() - 1);
         self.list.len() - 1

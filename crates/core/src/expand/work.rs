@@ -28,6 +28,9 @@ pub struct Work {
     /// Secrets that it gets as variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// Secrets that only other steps of the pipeline list: it does not inherit them, and they are masked in its output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_secrets: Vec<String>,
     /// The axes whose values its name carries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub axes: Vec<String>,

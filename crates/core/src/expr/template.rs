@@ -56,6 +56,15 @@ impl Template {
         }
     }
 
+    /// Bytes of its source, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Expr(expression) => expression.text().len() + OPEN.len() + CLOSE.len(),
+        };
+        self.0.iter().map(piece).sum()
+    }
+
     /// Every path that it reads, in the order of the text.
     pub fn paths(&self) -> Vec<PathUse> {
         self.expressions().flat_map(Expression::paths).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::{Answer, Engine, Event, Request};
+use crate::engine::{Answer, Engine, Event, Request, StoreHistory};
 use crate::id::{Term, WorkerId};
 use crate::planted::Bug;
 use crate::session::Reply;
@@ -21,7 +21,13 @@ pub struct TermsOfOffice {
     pub generation: u16,
     /// The worker of the leading node.
     pub own: Option<WorkerId>,
+    /// Whether grants may be missing from what the engine has folded.
+    pub history: StoreHistory,
 }
+
+/// The distance between the names of a leader's batches: odd, so that names repeat only after 2^64 batches, and large, so
+/// that leaders whose first names are close do not meet.
+const BATCH_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Events to be appended together, all or none.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +70,9 @@ pub struct Leader<W> {
     /// Batches in order. The first is being appended, if one is.
     pending: VecDeque<Pending<W>>,
     appending: bool,
-    /// Batches made so far: what they are named by.
-    batches: u64,
+    /// The name of the next batch. It begins at random, so no two leaders name a batch alike, even if a store that lost
+    /// its history hands out the same term twice.
+    next_batch: u64,
 }
 
 #[derive(Debug)]
@@ -85,10 +92,17 @@ impl<W> Leader<W> {
         now: Time,
         luck: u64,
     ) -> (Self, Vec<Effect<W>>) {
-        let TermsOfOffice { term, head, ttl, generation, own } = won;
-        let mut leader =
-            Self { engine, term, head, pending: VecDeque::new(), appending: false, batches: 0 };
-        let effects = leader.decide(None, Request::Lead { term, ttl, generation, own }, now, luck);
+        let TermsOfOffice { term, head, ttl, generation, own, history } = won;
+        let mut leader = Self {
+            engine,
+            term,
+            head,
+            pending: VecDeque::new(),
+            appending: false,
+            next_batch: luck,
+        };
+        let lead = Request::Lead { term, ttl, generation, own, history };
+        let effects = leader.decide(None, lead, now, luck);
         (leader, effects)
     }
 
@@ -143,8 +157,8 @@ impl<W> Leader<W> {
             batch.events.extend(events);
             batch.after.extend(said);
         } else {
-            self.batches += 1;
-            let id = batch_id(self.term, self.batches);
+            let id = self.next_batch;
+            self.next_batch = id.wrapping_add(BATCH_STEP);
             self.pending.push_back(Pending { id, events, after: said });
         }
     }
@@ -221,10 +235,4 @@ impl<W> Leader<W> {
             Effect::Append(_) | Effect::Publish { .. } | Effect::Reply(_) => None,
         })
     }
-}
-
-/// The name of a leader's n-th batch: no two batches of a journal share one, since terms are never used again.
-fn batch_id(term: Term, n: u64) -> u64 {
-    const COUNT_BITS: u32 = 40;
-    (term.0 << COUNT_BITS) | (n & ((1 << COUNT_BITS) - 1))
 }

@@ -126,13 +126,13 @@ impl Ledger {
     pub(crate) fn end(
         &mut self,
         place: Place,
+        now: Time,
         record: impl FnOnce() -> Record,
     ) -> Option<Arc<str>> {
         let at_it = self.holds(place);
         let key = self.leave(place)?;
         if at_it {
             let record = record();
-            let now = record.origin.at;
             let stands = self.pages.get(&key).and_then(|page| page.success(now)).is_some();
             // A success stays on record though a later try failed.
             if record.is_success() || !stands {
@@ -268,7 +268,7 @@ mod tests {
 
     fn record(ledger: &mut Ledger, key: &str, record: Record) {
         ledger.take(key, (0, StepIx(0)), record.origin.at);
-        ledger.end((0, StepIx(0)), || record);
+        ledger.end((0, StepIx(0)), record.origin.at, || record);
     }
 
     fn is_recorded(ledger: &Ledger, key: &str, now: Time) -> bool {

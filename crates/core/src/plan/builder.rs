@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::check::{PlanError, is_name};
+use super::check::{PlanError, excesses, is_name};
 use super::fingerprint::Fingerprint;
 use super::graph::{Graph, critical_path};
-use super::limits::{CELLS_MAX, EDGES_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
-use super::plan_type::{JOIN, Plan};
+use super::limits::{
+    CELLS_MAX, EDGES_MAX, LOCK_USES_MAX, NEEDS_MAX, PLAN_BYTES_MAX, REPEATS_MAX, STEPS_MAX,
+    WORK_MAX,
+};
+use super::plan_type::{JOIN, NEED_BYTES, NODE_BYTES, Plan};
 use super::spec::{StepSpec, When};
 use crate::id::StepIx;
 
@@ -33,8 +36,15 @@ pub struct PlanBuilder {
     works: BTreeMap<Arc<str>, u32>,
     needs: Vec<(StepIx, StepIx, Need)>,
     lock_slots: BTreeMap<Box<str>, u32>,
+    /// Bytes of names, works and rules, each counted where it is kept.
+    bytes: usize,
+    /// Locks of all rules.
+    lock_uses: usize,
     problems: Vec<PlanError>,
 }
+
+/// Problems told of one plan: with more of them, these are mended first.
+const PROBLEMS_MAX: usize = 1_000;
 
 impl PlanBuilder {
     /// An empty plan of the pipeline called `pipeline`.
@@ -49,6 +59,8 @@ impl PlanBuilder {
             works: BTreeMap::new(),
             needs: Vec::new(),
             lock_slots: BTreeMap::new(),
+            bytes: 0,
+            lock_uses: 0,
             problems: Vec::new(),
         }
     }
@@ -74,7 +86,13 @@ impl PlanBuilder {
         let spec = self.check_spec(name, spec);
         let definition = if spec.per_worker.is_some() { self.definitions } else { 0 };
         let fresh = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
-        *self.specs.entry((spec, definition)).or_insert(fresh)
+        let (bytes, locks) = (spec.bytes(), spec.locks.len());
+        let at = *self.specs.entry((spec, definition)).or_insert(fresh);
+        if at == fresh {
+            self.bytes += bytes;
+            self.lock_uses += locks;
+        }
+        at
     }
 
     fn share_work(&mut self, name: &str, work: &str) -> u32 {
@@ -82,10 +100,11 @@ impl PlanBuilder {
             self.problems.push(PlanError::WorkTooLong(name.to_owned()));
         }
         let fresh = u32::try_from(self.works.len()).unwrap_or(u32::MAX);
-        match self.works.get(work) {
-            Some(known) => *known,
-            None => *self.works.entry(work.into()).or_insert(fresh),
+        if let Some(known) = self.works.get(work) {
+            return *known;
         }
+        self.bytes += work.len();
+        *self.works.entry(work.into()).or_insert(fresh)
     }
 
     /// Adds one step per cell, called `name[cell]`, and the node that joins them, called `name`, which it returns.
@@ -161,6 +180,7 @@ impl PlanBuilder {
             self.check_needs();
         }
         if !self.problems.is_empty() {
+            self.problems.truncate(PROBLEMS_MAX);
             return Err(self.problems);
         }
         let graph = Graph::new(self.names.len(), &self.needs);
@@ -204,6 +224,7 @@ impl PlanBuilder {
 
     fn node(&mut self, name: Box<str>, spec: u32, work: u32) -> StepIx {
         let at = StepIx(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.bytes += NODE_BYTES + name.len();
         self.names.push(name);
         self.spec_of.push(spec);
         self.work_of.push(work);
@@ -222,6 +243,9 @@ impl PlanBuilder {
         for pair in spec.locks.windows(2).filter(|pair| pair[0].name == pair[1].name) {
             let lock = pair[0].name.to_string();
             self.problems.push(PlanError::LockTwice { step: name.to_owned(), lock });
+        }
+        for (what, count, max) in excesses(&spec) {
+            self.problems.push(PlanError::TooMany { step: name.to_owned(), what, count, max });
         }
         if spec.retry.times > REPEATS_MAX || spec.retry.lost > REPEATS_MAX {
             self.problems.push(PlanError::TooManyRepeats(name.to_owned()));
@@ -251,6 +275,13 @@ impl PlanBuilder {
         }
         if self.needs.len() > EDGES_MAX {
             self.problems.push(PlanError::TooManyEdges(self.needs.len()));
+        }
+        if self.lock_uses > LOCK_USES_MAX {
+            self.problems.push(PlanError::TooManyLocks(self.lock_uses));
+        }
+        let bytes = self.bytes + self.needs.len() * NEED_BYTES;
+        if bytes > PLAN_BYTES_MAX {
+            self.problems.push(PlanError::TooLarge(bytes));
         }
     }
 
@@ -292,6 +323,16 @@ impl PlanBuilder {
                 need: name(pair[0].1),
             }),
         );
+        let of_step = self.needs.chunk_by(|one, other| one.0 == other.0);
+        let many = of_step.filter(|needs| needs.len() > NEEDS_MAX);
+        let many = many.map(|needs| (needs[0].0, needs.len()));
+        let of_steps = many.filter(|(step, _)| self.spec_of[step.0 as usize] != JOIN);
+        found.extend(of_steps.map(|(step, count)| PlanError::TooMany {
+            step: name(step),
+            what: "needs",
+            count,
+            max: NEEDS_MAX,
+        }));
         self.problems.append(&mut found);
     }
 }

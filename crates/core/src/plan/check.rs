@@ -1,7 +1,12 @@
 //! What can be wrong with a plan.
 
-use super::limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
+use super::limits::{
+    ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX, NAME_MAX,
+    NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
+};
+use super::spec::StepSpec;
 use crate::id::StepIx;
+use crate::requirement::Clause;
 
 /// A problem that keeps a plan from being built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +60,27 @@ pub enum PlanError {
     /// More needs than a plan may have.
     #[error("the plan has {0} needs; at most {EDGES_MAX} are allowed")]
     TooManyEdges(usize),
+    /// A list of a step that is longer than it may be.
+    #[error("a step may have at most {max} {what}; `{step}` has {count}")]
+    TooMany {
+        /// Which step.
+        step: String,
+        /// What the list holds.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        max: usize,
+    },
+    /// More locks in all than a plan may name.
+    #[error(
+        "the steps of the plan take {0} locks in all, those with the same rules counted once; at most {LOCK_USES_MAX} \
+         are allowed"
+    )]
+    TooManyLocks(usize),
+    /// More bytes than a plan may take.
+    #[error("the plan takes {0} bytes of memory; at most {PLAN_BYTES_MAX} are allowed")]
+    TooLarge(usize),
     /// A lock named twice by one step.
     #[error("`{step}` takes the lock `{lock}` twice")]
     LockTwice {
@@ -74,6 +100,22 @@ pub enum PlanError {
     /// A limit that lets nothing through.
     #[error("`{0}` may run zero times per worker: leave `per_worker` out or make it at least 1")]
     PerWorkerZero(String),
+}
+
+/// The lists of a step that are longer than they may be: what they hold, how much of it, and how much they may.
+pub(super) fn excesses(spec: &StepSpec) -> impl Iterator<Item = (&'static str, usize, usize)> {
+    let placement = &spec.placement;
+    let clauses = &placement.requirement.0;
+    let widest = clauses.iter().map(Clause::width).max().unwrap_or_default();
+    let lists = [
+        ("locks", spec.locks.len(), LOCKS_MAX),
+        ("requirements and preferences", clauses.len(), CLAUSES_MAX),
+        ("alternatives in one requirement", widest, ALTERNATIVES_MAX),
+        ("allowed workers", placement.allow.len(), NODES_MAX),
+        ("denied workers", placement.deny.len(), NODES_MAX),
+        ("kinds of failures in `retry.on`", spec.retry.on.len(), RETRY_ON_MAX),
+    ];
+    lists.into_iter().filter(|(_, count, max)| count > max)
 }
 
 /// Whether the name of a step or matrix can be used: `[A-Za-z_][A-Za-z0-9_.-]*`, with `[printable]` behind it for a

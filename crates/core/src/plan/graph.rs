@@ -49,6 +49,10 @@ impl Flat {
 }
 
 impl Graph {
+    pub(super) fn edge_count(&self) -> usize {
+        self.needs.edges.len()
+    }
+
     pub(super) fn new(nodes: usize, needs: &[(StepIx, StepIx, Need)]) -> Self {
         Self {
             needs: Flat::new(

@@ -15,7 +15,10 @@ mod spec;
 pub use builder::{Need, PlanBuilder};
 pub use check::PlanError;
 pub use fingerprint::Fingerprint;
-pub use limits::{CELLS_MAX, EDGES_MAX, NAME_MAX, REPEATS_MAX, STEPS_MAX, WORK_MAX};
+pub use limits::{
+    ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX, NAME_MAX,
+    NEEDS_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
+};
 pub use plan_type::{Edge, Plan};
 pub use spec::{
     Condition, LockOrder, LockUse, OnFailure, OnLostContact, Once, Pin, Placement, Retry, RetryOn,

@@ -6,13 +6,21 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::builder::Need;
+use super::check::{PlanError, excesses};
 use super::fingerprint::Fingerprint;
 use super::graph::Graph;
+use super::limits::{EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS_MAX};
 use super::spec::{StepSpec, When};
 use crate::id::StepIx;
 
 /// Stands for the spec of a join node, which has none.
 pub(super) const JOIN: u32 = u32::MAX;
+
+/// Bytes of a node beside its name: where its rules, its work and its edges are, and how much hangs on it.
+pub(super) const NODE_BYTES: usize = 24;
+
+/// Bytes of a need: an edge at each of its ends.
+pub(super) const NEED_BYTES: usize = 8;
 
 /// One end of a need.
 ///
@@ -166,6 +174,37 @@ impl Plan {
     /// Slots of a lock; one unless declared.
     pub fn lock_slots(&self, lock: &str) -> u32 {
         self.lock_slots.get(lock).copied().unwrap_or(1)
+    }
+
+    /// Bytes that it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let works: usize = self.works.iter().map(|work| work.len()).sum();
+        let specs: usize = self.specs.iter().map(StepSpec::bytes).sum();
+        let nodes = self.spec_of.len() * NODE_BYTES + self.graph.edge_count() * NEED_BYTES;
+        self.names.text.len() + nodes + works + specs
+    }
+
+    /// Locks of all its rules: how many places its steps have at locks.
+    pub fn lock_uses(&self) -> usize {
+        self.specs.iter().map(|spec| spec.locks.len()).sum()
+    }
+
+    /// What is beyond a bound in a plan that was not made by [`PlanBuilder`](super::PlanBuilder) of this version.
+    pub fn excess(&self) -> Option<PlanError> {
+        let (steps, edges) = (self.steps as usize, self.graph.edge_count());
+        let (locks, bytes) = (self.lock_uses(), self.bytes());
+        let wide = self.specs.iter().find_map(|spec| excesses(spec).next());
+        match wide {
+            _ if steps > STEPS_MAX => Some(PlanError::TooManySteps(steps)),
+            _ if edges > EDGES_MAX => Some(PlanError::TooManyEdges(edges)),
+            _ if locks > LOCK_USES_MAX => Some(PlanError::TooManyLocks(locks)),
+            _ if bytes > PLAN_BYTES_MAX => Some(PlanError::TooLarge(bytes)),
+            Some((what, count, max)) => {
+                let step = self.pipeline.to_string();
+                Some(PlanError::TooMany { step, what, count, max })
+            }
+            None => None,
+        }
     }
 
     /// The same plan, in which what is done once is done though it was done before, or is not. Its fingerprint is the

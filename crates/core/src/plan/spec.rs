@@ -327,6 +327,24 @@ impl StepSpec {
         Self { when: When::Once(Once::under(key)), ..Self::default() }
     }
 
+    /// Bytes that it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let names = self.placement.allow.iter().chain(&self.placement.deny);
+        let locks = self.locks.iter().map(|lock| size_of::<LockUse>() + lock.name.len());
+        let when = match &self.when {
+            When::Holds => 0,
+            When::Fails(text) | When::Asks(text) => text.len(),
+            When::Once(once) => once.key.len() + once.asks.as_ref().map_or(0, |asks| asks.len()),
+        };
+        size_of::<Self>()
+            + locks.sum::<usize>()
+            + names.map(|name| size_of::<Box<str>>() + name.len()).sum::<usize>()
+            + self.placement.requirement.0.iter().map(Clause::bytes).sum::<usize>()
+            + self.retry.on.len() * size_of::<RetryOn>()
+            + self.reads.len() * size_of::<StepIx>()
+            + when
+    }
+
     /// Whether a worker that has lost contact must end it before its lease can pass on. Under a key as under a lock:
     /// what is to be done once is not done twice at a time either.
     pub fn stops_on_lost_contact(&self) -> bool {

@@ -12,5 +12,5 @@ mod source;
 
 pub use code::Code;
 pub use render::{Style, one_line, render};
-pub use report::{Fix, Problem, Severity};
+pub use report::{Fix, PROBLEMS_MAX, Problem, Severity};
 pub use source::{Place, Rejected, SOURCE_MAX, Source};

@@ -5,6 +5,16 @@ use std::ops::Range;
 use super::code::Code;
 use super::source::Source;
 
+/// Problems told of one file: with more of them, these are mended first. It bounds what a file of nothing but mistakes
+/// costs.
+pub const PROBLEMS_MAX: usize = 1_000;
+
+/// Bytes of one sentence about a problem: names and values that were written are part of it.
+const SENTENCE_MAX: usize = 2_000;
+
+/// Other places told of one problem.
+const ALSO_MAX: usize = 20;
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -42,7 +52,7 @@ impl Problem {
             code,
             severity: Severity::Error,
             span,
-            title: title.into(),
+            title: clipped(title.into()),
             label: String::new(),
             help: None,
             fix: None,
@@ -53,14 +63,14 @@ impl Problem {
     /// The same, with what is to be seen at the place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = label.into();
+        self.label = clipped(label.into());
         self
     }
 
     /// The same, with why or what to do.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(clipped(help.into()));
         self
     }
 
@@ -74,8 +84,17 @@ impl Problem {
     /// The same, with another place that belongs to it.
     #[must_use]
     pub fn also(mut self, span: Range<usize>, what: impl Into<String>) -> Self {
-        self.also.push((span, what.into()));
+        if self.also.len() < ALSO_MAX {
+            self.also.push((span, clipped(what.into())));
+        }
         self
+    }
+
+    /// Adds a problem to those of a file, unless there are as many as are told.
+    pub(crate) fn add(problems: &mut Vec<Self>, problem: Self) {
+        if problems.len() < PROBLEMS_MAX {
+            problems.push(problem);
+        }
     }
 
     /// The same, as bad as this.
@@ -128,4 +147,13 @@ impl Fix {
 
     /// A corrected line longer than this helps nobody.
     const LINE_MAX: usize = 1000;
+}
+
+/// The sentence, cut where it is too long to be read.
+fn clipped(mut sentence: String) -> String {
+    if sentence.len() > SENTENCE_MAX {
+        sentence.truncate(sentence.floor_char_boundary(SENTENCE_MAX));
+        sentence.push('…');
+    }
+    sentence
 }

@@ -107,6 +107,21 @@ impl Clause {
         self.0.iter().any(|atom| atom.matches(labels))
     }
 
+    /// How many alternatives it has, those of a preference counted.
+    pub(crate) fn width(&self) -> usize {
+        self.preferred().unwrap_or(self).0.len()
+    }
+
+    /// Bytes that it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let text = |atom: &Atom| match atom {
+            Atom::Has(label) | Atom::Lacks(label) | Atom::Number(label, ..) => label.len(),
+            Atom::Preferred(clause) => clause.bytes(),
+        };
+        let atoms = self.0.iter().map(|atom| size_of::<Atom>() + text(atom));
+        size_of::<Self>() + atoms.sum::<usize>()
+    }
+
     fn preferred(&self) -> Option<&Self> {
         match self.0.as_slice() {
             [Atom::Preferred(clause)] => Some(clause),

@@ -7,7 +7,9 @@
 mod amount;
 mod demand;
 mod labels;
+mod platform;
 mod text;
 
 pub use demand::{Atom, Clause, Compare, Requirement};
 pub use labels::Labels;
+pub use platform::{UnknownPlatform, unknown_platform};

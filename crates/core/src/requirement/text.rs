@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::amount::{amount, is_size, show};
 use super::demand::{Atom, Clause, Compare, Requirement};
+use super::platform::unknown_platform;
 use crate::expr::{ExprError, code};
 
 /// Bytes of one item: a label is a word or two.
@@ -136,6 +137,7 @@ impl<'a> Part<'a> {
         }
         let word = |part: &str| !part.is_empty() && part.chars().all(of_label);
         if word(key) && word(value) && key != "not" {
+            self.platform(key, value)?;
             return Ok(self.text);
         }
         let what = match self.text {
@@ -144,6 +146,17 @@ impl<'a> Part<'a> {
             text => format!("`{}` is not a label", text.escape_debug()),
         };
         Err(self.error(&what, "docker, os=linux, cpu>=4, not spot or \"gpu | tpu\""))
+    }
+
+    /// The values of `os` and `arch` are names of platforms.
+    fn platform(self, key: &str, value: &str) -> Result<(), ExprError> {
+        let Some(unknown) = unknown_platform(key, value) else { return Ok(()) };
+        let what = format!("no worker has the {} `{value}`", unknown.what);
+        if let Some(meant) = unknown.meant {
+            return Err(self.error(&what, &format!("{key}={meant}")));
+        }
+        let known = format!("the names are {}", unknown.known.join(", "));
+        Err(ExprError::new(code::REQUIREMENT, self.range(), what).help(known))
     }
 
     fn trimmed(self) -> Self {

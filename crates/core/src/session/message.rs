@@ -34,6 +34,33 @@ pub enum Home {
     SharedFate,
 }
 
+/// How many former lives a registration can prove dead: those that died before they could register. More are left to time.
+pub const PROVEN_LIVES_MAX: usize = 16;
+
+/// What a registration proves about earlier lives of its worker.
+///
+/// A number that is higher than the last proves nothing: the state directory may have been copied or mounted elsewhere, a
+/// machine cloned, and the earlier life may still run there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FormerLife {
+    /// Nothing is known. What must not run twice at a time is freed by time only.
+    #[default]
+    Unknown,
+    /// Nothing of these lives is alive, neither a process of the worker nor of a step. Other lives are not meant: another
+    /// host with a copy of the same state directory may have registered between.
+    ProvenDead(Vec<Incarnation>),
+}
+
+impl FormerLife {
+    /// Whether it proves that nothing of this life is left.
+    pub fn proves(&self, life: Incarnation) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::ProvenDead(lives) => lives.iter().take(PROVEN_LIVES_MAX).any(|it| *it == life),
+        }
+    }
+}
+
 /// A worker joins, or comes back after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Register {
@@ -49,6 +76,9 @@ pub struct Register {
     pub slots: u32,
     /// Where it lives.
     pub home: Home,
+    /// What it proves about its former lives. Nothing if it does not say.
+    #[serde(default)]
+    pub former: FormerLife,
     /// Outcomes of its former life that it could not report; judged before that life's leases end.
     pub spooled: Vec<Finished>,
 }
@@ -273,7 +303,9 @@ pub enum Refusal {
     #[error("an older exchange than one seen already")]
     OldSeq,
     /// A newer life of the worker has registered.
-    #[error("a newer start of this worker has taken over")]
+    #[error(
+        "a newer start of this worker has taken over: if its state directory was copied to another host, give each worker its own (--state)"
+    )]
     Superseded,
     /// Its guard reported the end of this life.
     #[error("this start of the worker has been reported as ended")]
@@ -299,4 +331,7 @@ pub enum Refusal {
         "it was revoked: to come back it joins as a new worker, with another --state folder and a token"
     )]
     Revoked,
+    /// The secret that it shows is not the one that its number is made from.
+    #[error("worker {0} has another secret: a worker's number follows from its own")]
+    OtherWorker(WorkerId),
 }

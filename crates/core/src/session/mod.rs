@@ -32,7 +32,7 @@ mod worker;
 
 pub use leader::{Arrival, Peer};
 pub use message::{
-    Exchange, Finished, Grant, Home, InFlight, LeaseRef, Phase, Refusal, Register, Registered,
-    Reply, ReplyBody, Stop, StopHow, StopReason, Verdict,
+    Exchange, Finished, FormerLife, Grant, Home, InFlight, LeaseRef, PROVEN_LIVES_MAX, Phase,
+    Refusal, Register, Registered, Reply, ReplyBody, Stop, StopHow, StopReason, Verdict,
 };
 pub use worker::{Action, Deadline, SessionConfig, WorkerSession};

@@ -389,7 +389,8 @@ impl WorkerSession {
             | Refusal::NameTaken { .. }
             | Refusal::TooManyWorkers(_)
             | Refusal::BadSlots(_)
-            | Refusal::Revoked => {}
+            | Refusal::Revoked
+            | Refusal::OtherWorker(_) => {}
         }
         self.on_dismissal(refusal)
     }

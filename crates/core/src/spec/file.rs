@@ -1,5 +1,7 @@
 //! Reads a file through all stages.
 
+use std::collections::BTreeMap;
+
 use super::callable::Calls;
 use super::check;
 use super::keys::PIPELINE;
@@ -7,7 +9,7 @@ use super::pipeline::Pipeline;
 use super::read::Reader;
 use super::shape::Walk;
 use super::tree::{Mended, Node, Value, build};
-use crate::problem::{Code, Problem, SOURCE_MAX, Severity, Source};
+use crate::problem::{Code, PROBLEMS_MAX, Problem, SOURCE_MAX, Severity, Source};
 
 /// Bytes that are read again to try corrections: a tenth of a second. A file is read once for each.
 const TRIED_MAX: usize = 1 << 20;
@@ -78,16 +80,28 @@ fn helps(problem: &Problem, all: &[Problem], source: &Source, options: Options) 
     let mut text = source.text().to_owned();
     text.replace_range(fix.span.clone(), &fix.text);
     let (_, left) = look_through(&Source::new(source.name(), text), options);
-    let of =
-        |problems: &[Problem], code: Code| problems.iter().filter(|it| it.code == code).count();
-    let worse = left.iter().any(|it| it.code.is_slip() && of(&left, it.code) > of(all, it.code));
+    let (left_by, all_by) = (by_code(&left), by_code(all));
+    let of = |by: &BTreeMap<Code, usize>, code: Code| by.get(&code).copied().unwrap_or_default();
+    let worse =
+        left_by.keys().any(|code| code.is_slip() && of(&left_by, *code) > of(&all_by, *code));
     let same = |it: &Problem| {
         (it.code, it.span.start, &it.title) == (problem.code, problem.span.start, &problem.title)
     };
-    let (left_of_it, were) = (of(&left, problem.code), of(all, problem.code));
+    let (left_of_it, were) = (of(&left_by, problem.code), of(&all_by, problem.code));
     // Behind the first mistake in an expression there may be another one of the same kind.
-    let fewer = left_of_it < were || (left_of_it == were && problem.code == Code::Expression);
+    // Where as many are told as may be, the place of one that is gone is taken by the next.
+    let may_equal = problem.code == Code::Expression || all.len() >= PROBLEMS_MAX;
+    let fewer = left_of_it < were || (left_of_it == were && may_equal);
     !worse && !left.iter().any(same) && fewer
+}
+
+/// How many problems there are of each kind.
+fn by_code(problems: &[Problem]) -> BTreeMap<Code, usize> {
+    let mut counts = BTreeMap::new();
+    for problem in problems {
+        *counts.entry(problem.code).or_default() += 1;
+    }
+    counts
 }
 
 /// The pipeline, whatever is wrong with it, and every problem.
@@ -104,6 +118,7 @@ fn look_through(source: &Source, options: Options) -> (Option<Pipeline>, Vec<Pro
         problem.settle_within(source.text());
     }
     Problem::sort(&mut problems);
+    problems.truncate(PROBLEMS_MAX);
     (pipeline, problems)
 }
 

@@ -11,6 +11,7 @@ mod callable;
 mod check;
 mod file;
 mod keys;
+mod limits;
 mod names;
 mod pipeline;
 mod read;
@@ -19,9 +20,11 @@ pub(crate) mod tree;
 mod units;
 
 pub use callable::{Callable, Calls, Catalogue, NeedForm, NeedOfCall};
+pub(crate) use check::platform_problem;
 pub use file::{Options, read, read_knowing};
 pub(crate) use keys::Shape;
 pub use keys::schema;
+pub(crate) use limits::{MATCHES_MAX, PARAM_BYTES_MAX};
 pub use names::{is_name, nearest};
 pub use pipeline::{
     Action, Asked, Axis, Call, CallTarget, CellPart, Late, LockRef, Matrix, MatrixForm, NeedRef,

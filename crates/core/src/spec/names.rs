@@ -27,17 +27,27 @@ pub(crate) fn name_like(text: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
+/// Letters that are compared in one search for the nearest name: some milliseconds. Names beyond that are not looked at.
+const LETTERS_MAX: usize = 1_000_000;
+
 /// The candidate that was most likely meant: at most a third of its letters differ.
 pub fn nearest<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let lower = written.to_lowercase();
-    let scored = candidates.into_iter().map(|candidate| {
+    let mut best: Option<(usize, &str)> = None;
+    let mut left = LETTERS_MAX;
+    for candidate in candidates {
+        let letters = lower.len().min(NAME_MAX) * candidate.len().min(NAME_MAX);
+        let Some(rest) = left.checked_sub(letters.max(1)) else { break };
+        left = rest;
         let distance = distance(&lower, &candidate.to_lowercase());
-        (distance, candidate)
-    });
-    let (distance, best) = scored.min_by_key(|(distance, _)| *distance)?;
+        if best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    let (distance, best) = best?;
     (distance * 3 <= written.chars().count().max(3)).then_some(best)
 }
 

@@ -1,5 +1,6 @@
 //! What the user wrote, read: every part with its place in the file.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -96,6 +97,8 @@ pub struct Pipeline {
     pub defaults: Settings,
     /// The steps, as they stand in the file.
     pub steps: Vec<Step>,
+    /// Names of all secrets that the file lists, also of steps that were not selected.
+    pub secrets: BTreeSet<String>,
 }
 
 impl Pipeline {

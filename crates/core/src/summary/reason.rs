@@ -65,6 +65,11 @@ impl Step<'_> {
                 self.unmet().unwrap_or_default()
             }
             Settled::Blocked { cause } => format!("because of {}", name(*cause)),
+            Settled::Withheld { cause } => {
+                let unmet = self.summary.step(*cause).and_then(|step| step.unmet());
+                let unmet = unmet.unwrap_or_else(|| "no worker may run it".to_owned());
+                format!("{} could not run: {unmet}", name(*cause))
+            }
             Settled::CancelledWithRun if self.summary.is_overdue() => {
                 "the run's deadline passed".to_owned()
             }

@@ -12,7 +12,7 @@ pub enum Verdict {
     Ok,
     /// A step failed, or the run's deadline passed.
     StepFailed,
-    /// Nothing failed but for want of a worker that can run it.
+    /// A step could not run because no worker matches its requirements, and nothing else failed.
     Unmet,
     /// Somebody, or a newer run, ended it.
     Cancelled,
@@ -56,10 +56,13 @@ impl Summary {
         self.plan.needs(node).iter().map(|edge| edge.step()).collect()
     }
 
+    /// Whether a step waited for a worker in vain, or was withheld because its need could not run, and nothing else failed.
     fn failed_for_want_of_workers(&self) -> bool {
         let causes = self.root_causes();
-        let mut failing = causes.iter().filter(|cause| !cause.ignored).peekable();
-        failing.peek().is_some()
+        let mut failing = causes.iter().filter(|cause| !cause.ignored);
+        let withheld = self.settled.iter().any(|it| matches!(it, Settled::Withheld { .. }));
+        (withheld || causes.iter().any(|cause| !cause.ignored))
+            && self.cancel.is_none()
             && failing.all(|cause| {
                 let settled = self.step(cause.step).and_then(|step| step.settled());
                 matches!(settled, Some(Settled::FailedNoWorker))

@@ -1,13 +1,13 @@
 //! Endings of many steps at once, in bounded bites; and runs that take over outcomes of earlier ones.
 
 use windlass_core::engine::{
-    Answer, CancelLevel, Config, Denial, Engine, Request, Reused, RunOptions, Submit,
+    Answer, CancelLevel, Config, Denial, Engine, Request, Reused, RunOptions, StoreHistory, Submit,
 };
 use windlass_core::id::{Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, Output, RunStatus, StepStatus};
 use windlass_core::plan::{Retry, StepSpec};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Exchange, Finished, Home, LeaseRef, Register};
+use windlass_core::session::{Exchange, Finished, FormerLife, Home, LeaseRef, Register};
 use windlass_core::time::{Span, Time};
 
 use crate::crew::{Crew, TTL};
@@ -19,7 +19,13 @@ const NOW: Time = Time::from_millis(1_200_000);
 /// The first of so many links is in a worker's hands. Without the crew, whose checks cost as much as there are steps.
 fn long_chain() -> (Engine, LeaseRef) {
     let mut engine = Engine::new(Config::default());
-    let lead = Request::Lead { term: Term(1), ttl: TTL, generation: 0, own: None };
+    let lead = Request::Lead {
+        term: Term(1),
+        ttl: TTL,
+        generation: 0,
+        own: None,
+        history: StoreHistory::Unbroken,
+    };
     engine.decide(lead, NOW, 0);
     for (number, name) in [(1, "alpha"), (2, "beta")] {
         let register = Register {
@@ -29,6 +35,7 @@ fn long_chain() -> (Engine, LeaseRef) {
             labels: Labels::default(),
             slots: 1,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         engine.decide(Request::Register(register), NOW, 0);

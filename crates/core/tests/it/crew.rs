@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::engine::{
-    Answer, Config, Decision, Engine, Event, Request, RunOptions, Submit, Warning, Why,
+    Answer, Config, Decision, Engine, Event, Request, RunOptions, StoreHistory, Submit, Warning,
+    Why,
 };
 use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
@@ -64,7 +65,7 @@ impl Crew {
             journal: Vec::new(),
             restless: false,
         };
-        crew.lead(TTL, Some(FIRST_LEADER));
+        crew.lead(TTL, Some(FIRST_LEADER), StoreHistory::Unbroken);
         crew
     }
 
@@ -289,12 +290,18 @@ impl Crew {
     pub(crate) fn take_over_at(&mut self, worker: Option<&str>, ttl: Span) {
         self.engine = self.replica.clone();
         let own = worker.map(|name| self.mates[name].id);
-        self.lead(ttl, own);
+        self.lead(ttl, own, StoreHistory::Unbroken);
     }
 
-    fn lead(&mut self, ttl: Span, own: Option<WorkerId>) {
+    /// Another node wins a store that says so of its history.
+    pub(crate) fn take_over_after(&mut self, history: StoreHistory) {
+        self.engine = self.replica.clone();
+        self.lead(TTL, None, history);
+    }
+
+    fn lead(&mut self, ttl: Span, own: Option<WorkerId>, history: StoreHistory) {
         let (term, generation) = (Term(self.engine.term().0 + 1), self.engine.generation());
-        let answer = self.ask(Request::Lead { term, ttl, generation, own });
+        let answer = self.ask(Request::Lead { term, ttl, generation, own, history });
         assert_eq!(answer, Answer::Done);
     }
 

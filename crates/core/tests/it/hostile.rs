@@ -1,6 +1,8 @@
 //! Workers, guards and clients that are wrong or hostile: what they say is bounded, judged and never believed blindly.
 
-use windlass_core::engine::{Answer, Config, Denial, Engine, Event, Request, Settled, Submit};
+use windlass_core::engine::{
+    Answer, Config, Denial, Engine, Event, Request, Settled, StoreHistory, Submit,
+};
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
 use windlass_core::plan::{PlanBuilder, PlanError, Retry, StepSpec, WORK_MAX};
@@ -57,7 +59,13 @@ fn body(replies: &[Reply]) -> &ReplyBody {
 
 /// A first leadership on these terms.
 fn lead(config: Config, ttl: Span) -> Answer {
-    let request = Request::Lead { term: Term(1), ttl, generation: 0, own: None };
+    let request = Request::Lead {
+        term: Term(1),
+        ttl,
+        generation: 0,
+        own: None,
+        history: StoreHistory::Unbroken,
+    };
     Engine::new(config).decide(request, Time::from_millis(1_200_000), 1).answer
 }
 
@@ -233,7 +241,13 @@ fn an_event_about_a_step_that_is_not_there_is_an_error_and_no_panic() {
 
 #[test]
 fn a_generation_of_the_store_that_has_passed_cannot_lead() {
-    let lead = |term, generation| Request::Lead { term, ttl: TTL, generation, own: None };
+    let lead = |term, generation| Request::Lead {
+        term,
+        ttl: TTL,
+        generation,
+        own: None,
+        history: StoreHistory::Unbroken,
+    };
     let mut crew = Crew::new().worker("alpha", 1, []);
     assert_eq!(crew.ask(lead(Term(2), 1)), Answer::Done);
     crew.pass(Span::secs(10));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::engine::{Answer, Config, Engine, Request, Submit};
+use windlass_core::engine::{Answer, Config, Engine, Request, StoreHistory, Submit};
 use windlass_core::id::{RunId, Term};
 use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
 use windlass_core::plan::{PlanBuilder, StepSpec};
@@ -12,9 +12,19 @@ const NOW: Time = Time::from_millis(1_000);
 
 /// Takes over an empty journal; clients are known by a word.
 fn leader() -> (Leader<&'static str>, Batch) {
-    let won =
-        TermsOfOffice { term: Term(1), head: 0, ttl: Span::secs(15), generation: 0, own: None };
-    let (leader, effects) = Leader::take_over(Engine::new(Config::default()), won, NOW, 1);
+    leader_with_luck(1)
+}
+
+fn leader_with_luck(luck: u64) -> (Leader<&'static str>, Batch) {
+    let won = TermsOfOffice {
+        term: Term(1),
+        head: 0,
+        ttl: Span::secs(15),
+        generation: 0,
+        own: None,
+        history: StoreHistory::Unbroken,
+    };
+    let (leader, effects) = Leader::take_over(Engine::new(Config::default()), won, NOW, luck);
     let [Effect::Append(batch)] = &effects[..] else {
         panic!("a takeover is appended: {effects:?}")
     };
@@ -58,6 +68,19 @@ fn an_answer_leaves_only_when_what_it_says_is_durable() {
     assert_eq!(events.len(), 1, "what is durable is shown before anybody is told");
     assert!(matches!(answer, Effect::Answer("ann", Answer::Submitted { .. })));
     assert!(leader.is_settled());
+}
+
+#[test]
+fn two_leaders_of_one_term_name_their_batches_differently() {
+    let names = |luck| {
+        let (mut leader, takeover) = leader_with_luck(luck);
+        leader.request("ann", submit(1), NOW, 2);
+        let next = appended(&leader.durable(takeover.id)).expect("the submission is appended");
+        [takeover.id, next.id]
+    };
+    let (first, second) = (names(7), names(8));
+    assert!(first.iter().all(|name| !second.contains(name)), "{first:?} and {second:?}");
+    assert_ne!(first[0], first[1]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Leaders change: what runs goes on, and what nobody vouches for ends.
 
-use windlass_core::engine::{Answer, Denial, Request};
+use windlass_core::engine::{Answer, Denial, Request, StoreHistory};
 use windlass_core::id::{Fence, Seq, Term};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::{Placement, Retry, StepSpec};
@@ -101,7 +101,13 @@ fn a_term_that_is_not_newer_is_denied() {
     let mut crew = Crew::new().worker("alpha", 1, []);
     crew.take_over();
     let before = crew.text();
-    let lead = Request::Lead { term: Term(2), ttl: TTL, generation: 0, own: None };
+    let lead = Request::Lead {
+        term: Term(2),
+        ttl: TTL,
+        generation: 0,
+        own: None,
+        history: StoreHistory::Unbroken,
+    };
     let stale = Denial::StaleTerm { asked: Term(2), known: Term(2) };
     assert_eq!(crew.ask(lead), Answer::Denied(stale));
     assert_eq!(crew.text(), before);
@@ -240,14 +246,18 @@ fn a_lease_beyond_all_that_the_journal_has_begins_another_generation() {
     crew.submit("next", |plan| plan.plain("test", []));
     crew.exchange("alpha");
     insta::assert_snapshot!(crew.text(), @r"
-    term t1 ttl 15s fences 2
+    term t1 ttl 15s fences 76800001
     worker alpha w1 i1 online 2 of 2 slots
     run 1 ship running
       build running f1 on alpha s1
     run 2 next running
-      test running f1.2 on alpha s4
+      test running f1.76800001 on alpha s4
     ");
-    assert_eq!(crew.fence("test"), Fence::new(1, 2), "it is greater than any that was lost");
+    assert_eq!(
+        crew.fence("test"),
+        Fence::new(1, 76_800_001),
+        "it is greater than any that was lost"
+    );
     // Nothing more comes of what is said again, and a store of that generation can be led.
     let again = Exchange { seq: Seq(exchange.seq.0 + 9), ..exchange };
     crew.arrive(&again);

@@ -9,7 +9,7 @@ use windlass_core::outcome::Outcome;
 use windlass_core::planted::Bugs;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    Action, Finished, Home, LeaseRef, Register, Registered, Reply, SessionConfig, Stop,
+    Action, Finished, FormerLife, Home, LeaseRef, Register, Registered, Reply, SessionConfig, Stop,
     WorkerSession,
 };
 use windlass_core::time::Time;
@@ -25,6 +25,8 @@ pub(crate) struct Mate {
     pub(crate) slots: u32,
     labels: Labels,
     home: Home,
+    /// What its next registration proves about earlier lives.
+    pub(crate) former: FormerLife,
     /// `None` when its process is dead.
     session: Option<WorkerSession>,
     spool: Vec<Finished>,
@@ -46,6 +48,7 @@ impl Mate {
             slots,
             labels: Labels::new(labels),
             home,
+            former: FormerLife::Unknown,
             session: None,
             spool: Vec::new(),
             cut: false,
@@ -55,7 +58,7 @@ impl Mate {
         }
     }
 
-    /// The same worker after a restart, with what was not reported.
+    /// The same worker after a restart in its own place, with what was not reported.
     pub(crate) fn next_life(&self) -> Self {
         let spool = self.session.as_ref().map(WorkerSession::spool);
         Self {
@@ -65,6 +68,7 @@ impl Mate {
             slots: self.slots,
             labels: self.labels.clone(),
             home: self.home,
+            former: FormerLife::ProvenDead(vec![self.incarnation]),
             session: None,
             spool: spool.unwrap_or_else(|| self.spool.clone()),
             cut: false,
@@ -82,6 +86,7 @@ impl Mate {
             labels: self.labels.clone(),
             slots: self.slots,
             home: self.home,
+            former: self.former.clone(),
             spooled: self.spool.clone(),
         }
     }

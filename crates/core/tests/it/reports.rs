@@ -50,7 +50,7 @@ fn reports_tell_who_does_what() {
     WorkerReport { id: w1, name: "alpha", incarnation: i1, status: Online, labels: Labels(["linux"]), slots: 2, leases: 2, since: Time(1200.000) }
     LeaseReport { fence: f2, run: run 1, step: #2, name: "test[a]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1200.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
     LeaseReport { fence: f3, run: run 1, step: #3, name: "test[b]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1201.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
-    LockReport { name: "prod", slots: 1, holders: [], waiting: 0 }
+    LockReport { name: "prod", slots: 1, holders: [], waiting: 0, embargo: None }
     1 ship running [(Running, 2), (Failed, 1), (Cancelled, 1), (Blocked, 1)]
       #0 lint failed (1, 1) Some(f1) None
       #1 deploy cancelled (1, 0) None Some(#0)
@@ -99,7 +99,7 @@ fn a_lock_names_who_holds_it_and_how_many_wait() {
         plan.step("deploy", StepSpec::locking(["farm"]), []);
     });
     insta::assert_snapshot!(json(&crew.engine.locks().collect::<Vec<_>>()), @r#"
-    [{"name":"farm","slots":2,"holders":[{"run":1,"step":0,"name":"soak[1]","worker":"alpha","fence":1,"since":1200000},{"run":1,"step":1,"name":"soak[2]","worker":"beta","fence":2,"since":1200000}],"waiting":3}]
+    [{"name":"farm","slots":2,"holders":[{"run":1,"step":0,"name":"soak[1]","worker":"alpha","fence":1,"since":1200000},{"run":1,"step":1,"name":"soak[2]","worker":"beta","fence":2,"since":1200000}],"waiting":3,"embargo":null}]
     "#);
 }
 
@@ -203,7 +203,7 @@ fn events_are_told_in_json_without_plan_and_output() {
     let at = Time::from_millis(1_790_000_000_123);
     let lines = crew.journal.iter().zip(1..).map(|(event, pos)| event.to_json(pos, at).to_string());
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
-    {"at":"2026-09-21T14:13:20.123Z","data":{"generation":0,"own":"w100","term":1,"ttl_ms":15000},"pos":1,"type":"led","v":1}
+    {"at":"2026-09-21T14:13:20.123Z","data":{"embargo":null,"generation":0,"own":"w100","term":1,"ttl_ms":15000},"pos":1,"type":"led","v":1}
     {"at":"2026-09-21T14:13:20.123Z","data":{"home":"apart","incarnation":1,"labels":["linux"],"name":"alpha","slots":1},"pos":2,"type":"worker_registered","v":1,"worker":"w1"}
     {"at":"2026-09-21T14:13:20.123Z","data":{"fingerprint":"d7d015b584f34845c4be02dffbe8af0b904bafabc68d91e351a53b9eead27b09","keep_going":false,"pipeline":"ship","reused":0,"root":null,"steps":1,"timeout_ms":null,"unplaceable":"wait"},"pos":3,"run":"1","type":"run_submitted","v":1}
     {"at":"2026-09-21T14:13:20.123Z","attempt":1,"data":{"seq":1},"delivery":1,"fence":1,"pos":4,"run":"1","step":0,"type":"granted","v":1,"worker":"w1"}

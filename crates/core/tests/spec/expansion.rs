@@ -92,7 +92,7 @@ steps:
       exclude: { os: windows, db: 'a,b' }
       include:
         - { os: linux, fast: true }
-        - { os: mac, db: sqlite, note: \"x=y\" }
+        - { os: macos, db: sqlite, note: \"x=y\" }
       route: db
     run: make \"$1\"
 ";
@@ -106,10 +106,10 @@ steps:
     t[windows,sqlite]
         requires os=windows, db=sqlite
         {"action":{"script":{"text":"make \"$1\""}},"axes":["os","db"]}
-    t[mac,sqlite,note="x=y"]
-        requires os=mac, db=sqlite
+    t[macos,sqlite,note="x=y"]
+        requires os=macos, db=sqlite
         {"action":{"script":{"text":"make \"$1\""}},"axes":["os","db"]}
-    t <- t[linux,sqlite,fast=true] t[linux,"a,b",fast=true] t[windows,sqlite] t[mac,sqlite,note="x=y"]
+    t <- t[linux,sqlite,fast=true] t[linux,"a,b",fast=true] t[windows,sqlite] t[macos,sqlite,note="x=y"]
     "#);
 }
 
@@ -224,8 +224,8 @@ steps:
   a: { run: make, outputs: [v] }
   b:
     needs: a
-    matrix: { os: [linux, 'win, 11'], include: { os: linux, fast: yes } }
-    env: { MIX: \"${{ default(steps.a.outputs.v, params.channel) }}/${{ matrix.os }}/${{ run.id }}\" }
+    matrix: { on: [linux, 'win, 11'], include: { on: linux, fast: yes } }
+    env: { MIX: \"${{ default(steps.a.outputs.v, params.channel) }}/${{ matrix.on }}/${{ run.id }}\" }
     run: make ${{ default(matrix.fast, \"no\") }}
 ";
     let expanded = plan(text, &[]).expect("it is sound");

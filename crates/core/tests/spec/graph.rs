@@ -156,7 +156,7 @@ fn cells_that_cannot_be() {
 steps:
   a: { run: x, matrix: { os: [linux], exclude: { os: linux } } }
   b: { run: x, matrix: { os: [linux], exclude: { os: windows } } }
-  c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: mac, extra: 1 }] } }
+  c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: ios, extra: 1 }] } }
 ";
     assert_snapshot!(told(text), @r#"
     error[E065]: the matrix has no cells: every combination is excluded
@@ -176,7 +176,7 @@ steps:
     error[E070]: this `include` adds nothing
      --> windlass.yml:4:61
       |
-    4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: mac, extra: 1 }] } }
+    4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: ios, extra: 1 }] } }
       |                                                             ^^^^^^^^^^^^^
       |
       = help: name every axis to add a cell, or some axes and a new key to add a value to cells
@@ -184,7 +184,7 @@ steps:
     error[E070]: this `include` matches no cell
      --> windlass.yml:4:76
       |
-    4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: mac, extra: 1 }] } }
+    4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: ios, extra: 1 }] } }
       |                                                                            ^^^^^^^^^^^^^^^^^^^^^
       |
       = help: name every axis to add a cell, or some axes and a new key to add a value to cells
@@ -201,4 +201,26 @@ fn a_matrix_has_bounds() {
         "steps:\n  a:\n    run: x\n    matrix:\n      a: [{a}]\n      b: [{a}]\n      c: [{a}]\n      d: [{a}]\n"
     );
     assert_snapshot!(crate::outline::listed(&text), @"windlass.yml:5:7: error[E068]: the matrix has 1000000000000 cells (1000 × 1000 × 1000 × 1000), at most 100000 are allowed");
+}
+
+#[test]
+fn values_of_os_and_arch_name_platforms() {
+    let text = "\
+params: { on: { default: ubuntu-latest } }
+steps:
+  a: { run: x, matrix: { os: [ubuntu-latest, beos], arch: [amd64] } }
+  b: { run: x, requires: [os=darwin, not arch=arm64] }
+  c: { run: x, matrix: { os: [linux], include: [{ os: mac }] } }
+  d: { run: x, requires: [zone=ubuntu-latest, ubuntu-latest] }
+";
+    assert_snapshot!(crate::outline::listed(text), @r"
+    windlass.yml:3:31: error[E103]: no worker has the operating system `ubuntu-latest`
+    windlass.yml:3:46: error[E103]: no worker has the operating system `beos`
+    windlass.yml:3:60: error[E103]: no worker has the processor `amd64`
+    windlass.yml:4:27: error[E103]: no worker has the operating system `darwin`
+    windlass.yml:4:42: error[E103]: no worker has the processor `arm64`
+    windlass.yml:5:55: error[E103]: no worker has the operating system `mac`
+    ");
+    let text = "params: { on: { default: ubuntu-latest } }\nsteps:\n  e: { run: x, matrix: { os: [\"${{ params.on }}\"] } }\n";
+    assert_snapshot!(crate::outline::listed(text), @"windlass.yml:3:31: error[E103]: no worker has the operating system `ubuntu-latest`");
 }

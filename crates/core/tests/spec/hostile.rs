@@ -1,7 +1,7 @@
 //! Files that are not what they seem: clear errors, bounded work, no panic.
 
 use insta::assert_snapshot;
-use windlass_core::problem::{SOURCE_MAX, Source, Style, render};
+use windlass_core::problem::{PROBLEMS_MAX, SOURCE_MAX, Source, Style, render};
 
 use crate::outline::{drawn, listed, problems, source, told};
 
@@ -104,7 +104,7 @@ fn thousands_of_mistakes_are_told_without_trying_every_correction() {
     let step = |n: usize| format!("  s{n}: {{ run: make, timeout: 15, need: s0 }}\n");
     let text = format!("steps:\n{}", (0..1300).map(step).collect::<String>());
     let found = problems(&text, &[]);
-    assert_eq!(found.len(), 2600);
+    assert_eq!(found.len(), PROBLEMS_MAX, "of 2,600");
     assert!(found.iter().all(|problem| problem.fix.is_some()));
 }
 

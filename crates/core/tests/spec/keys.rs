@@ -540,6 +540,14 @@ steps:
       |
       = help: keep one of them
 
+    error[E049]: `WINDLASS_TOKEN` is a setting of windlass, and no secret of steps
+     --> windlass.yml:6:56
+      |
+    6 |   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
+      |                                                        ^^^^^^^^^^^^^^
+      |
+      = help: choose a name that does not begin with `WINDLASS_`
+
     error[E049]: `WINDLASS_X` is set by windlass
      --> windlass.yml:6:80
       |

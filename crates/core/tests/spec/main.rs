@@ -2,6 +2,7 @@
 
 #![expect(clippy::too_many_lines, reason = "a test is as long as what the user is told")]
 
+mod bounds;
 mod calls;
 mod cells;
 mod corrections;

@@ -34,27 +34,27 @@ fn with_these_as_notes_it_becomes_a_plan() {
     assert!(problems.iter().all(|p| p.severity == Severity::Note && p.code == Code::NotAvailable));
     assert_snapshot!(drawn(SAMPLE), @r#"
     lint
-        {"action":{"exec":{"argv":["cargo","clippy","--","-D","warnings"]}},"env":[["CARGO_TERM_COLOR","always"]]}
+        {"action":{"exec":{"argv":["cargo","clippy","--","-D","warnings"]}},"env":[["CARGO_TERM_COLOR","always"]],"other_secrets":["DEPLOY_TOKEN"]}
     test[linux,sqlite] <- lint
         requires os=linux
-        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"axes":["os","db"]}
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
     test[linux,postgres] <- lint
         requires os=linux
-        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"axes":["os","db"]}
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
     test[windows,sqlite] <- lint
         requires os=windows
-        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"axes":["os","db"]}
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
     test <- test[linux,sqlite] test[linux,postgres] test[windows,sqlite]
     bundle <- test
         requires docker, cpu>=4, mem>=8GiB, gpu | tpu, not spot
-        {"action":{"script":{"text":"./bundle.sh \"$CHANNEL\"\necho \"version=$(cat VERSION)\" >> \"$WINDLASS_OUTPUT\"\n"}},"env":[["CARGO_TERM_COLOR","always"],["CHANNEL","beta"]],"outputs":["version"]}
+        {"action":{"script":{"text":"./bundle.sh \"$CHANNEL\"\necho \"version=$(cat VERSION)\" >> \"$WINDLASS_OUTPUT\"\n"}},"env":[["CARGO_TERM_COLOR","always"],["CHANNEL","beta"]],"outputs":["version"],"other_secrets":["DEPLOY_TOKEN"]}
     soak <- bundle
-        {"action":{"exec":{"argv":["./soak.sh","dist/"]}},"env":[["CARGO_TERM_COLOR","always"]]}
+        {"action":{"exec":{"argv":["./soak.sh","dist/"]}},"env":[["CARGO_TERM_COLOR","always"]],"other_secrets":["DEPLOY_TOKEN"]}
     deploy <- bundle soak
         when Fails("params.channel == \"stable\"  (params.channel = \"beta\")")
         {"action":{"unavailable":{"key":"http"}},"env":[["CARGO_TERM_COLOR","always"]],"secrets":["DEPLOY_TOKEN"]}
     tell <- deploy
-        {"action":{"exec":{"argv":["./notify.sh"]}},"env":[["CARGO_TERM_COLOR","always"]]}
+        {"action":{"exec":{"argv":["./notify.sh"]}},"env":[["CARGO_TERM_COLOR","always"]],"other_secrets":["DEPLOY_TOKEN"]}
     "#);
 }
 

@@ -23,6 +23,7 @@ impl World<'_> {
             FaultKind::HandOver(leader) => self.leader_hands_over(leader, until),
             FaultKind::WorkerCrash(worker) => self.worker_crashes(worker),
             FaultKind::NodeCrash(worker) => self.node_crashes(worker),
+            FaultKind::HostCopied(worker) => self.host_is_copied(worker),
             FaultKind::WorkerFreeze(worker) => self.worker_freezes(worker, until),
             FaultKind::NodeFreeze(worker) => {
                 self.workers[worker].node_frozen_until =
@@ -42,6 +43,7 @@ impl World<'_> {
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
             | FaultKind::JournalDown => self.journal.ills.push(what),
+            FaultKind::RollBack(batches, history) => self.store_rolls_back(batches, history),
             FaultKind::Cancel(run, level) => self.client_wants(ClientOp::cancel(run, level)),
             FaultKind::Drain(worker) => {
                 self.marks.hit("drained");
@@ -97,6 +99,7 @@ impl World<'_> {
             FaultKind::WorkerCrash(worker) | FaultKind::NodeCrash(worker) => {
                 self.worker_starts(worker);
             }
+            FaultKind::HostCopied(worker) => self.kill_former_lives(worker),
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
@@ -115,6 +118,7 @@ impl World<'_> {
             | FaultKind::CutDown(_)
             | FaultKind::CutBoth(_)
             | FaultKind::CutAll
+            | FaultKind::RollBack(..)
             | FaultKind::Cancel(..)
             | FaultKind::Drain(_) => {}
         }

@@ -1,8 +1,8 @@
 //! The store: a linearizable journal with terms, and the ways in which it fails.
 
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, StoreHistory};
 use windlass_core::id::Term;
-use windlass_core::planted::Bug;
+use windlass_core::planted::{Bug, Bugs};
 use windlass_core::time::Time;
 
 use super::schedule::{CrashPoint, FaultKind};
@@ -21,13 +21,15 @@ pub(crate) struct Record {
 }
 
 /// The store's state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Journal {
     pub(crate) records: Vec<Record>,
     pub(crate) term: Term,
     /// Whose holder may write: none once it has resigned.
     held: Option<Term>,
     expires: u64,
+    /// What it can say of its history, until a leader has recorded it.
+    history: StoreHistory,
     /// What is wrong with it now.
     pub(crate) ills: Vec<FaultKind>,
 }
@@ -55,7 +57,7 @@ pub(crate) struct Append {
 /// What the store answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreResult {
-    Led(Term, u64),
+    Led(Term, u64, StoreHistory),
     NotLed,
     Renewed,
     Resigned,
@@ -75,15 +77,32 @@ pub(crate) enum FailedOp {
     Append,
 }
 
+impl Default for Journal {
+    fn default() -> Self {
+        Self {
+            records: Vec::new(),
+            term: Term::default(),
+            held: None,
+            expires: 0,
+            history: StoreHistory::Unbroken,
+            ills: Vec::new(),
+        }
+    }
+}
+
 impl Journal {
-    fn campaign(&mut self, now: u64) -> StoreResult {
+    fn campaign(&mut self, now: u64, bugs: Bugs) -> StoreResult {
         if now < self.expires {
             return StoreResult::NotLed;
         }
         self.term = Term(self.term.0 + 1);
         self.held = Some(self.term);
         self.expires = now + TERM_TTL;
-        StoreResult::Led(self.term, now)
+        let history = self.history;
+        if bugs.on(Bug::UnprovenForgotten) {
+            self.history = StoreHistory::Unbroken;
+        }
+        StoreResult::Led(self.term, now, history)
     }
 
     fn renew(&mut self, term: Term, now: u64) -> StoreResult {
@@ -138,7 +157,7 @@ impl World<'_> {
             Some(FaultKind::JournalRefuses) if is_append && self.rng.chance(800) => {
                 StoreResult::Failed(failed)
             }
-            Some(FaultKind::JournalUnknown) if is_append && self.rng.chance(700) => {
+            Some(FaultKind::JournalUnknown) if self.rng.chance(700) => {
                 if self.rng.chance(600) {
                     self.store_does(op);
                 }
@@ -156,7 +175,7 @@ impl World<'_> {
 
     fn store_does(&mut self, op: StoreOp) -> StoreResult {
         match op {
-            StoreOp::Campaign => self.journal.campaign(self.now),
+            StoreOp::Campaign => self.journal.campaign(self.now, self.bugs),
             StoreOp::Renew(term) => self.journal.renew(term, self.now),
             StoreOp::Resign(term) => {
                 if self.journal.resign(term, self.now) {
@@ -188,7 +207,54 @@ impl World<'_> {
             self.check(seen);
             self.journal.records.push(Record { batch: append.batch, at, event });
         }
+        // The first batch of a term records what its leader found.
+        self.journal.history = StoreHistory::Unbroken;
         StoreResult::Appended(append.batch)
+    }
+
+    /// Puts an earlier state of the store back: whole batches are gone, and it says so or cannot tell. What clients were
+    /// told stays: a run that was lost as a whole is none that the engine could do anything wrong with.
+    pub(crate) fn store_rolls_back(&mut self, batches: u64, history: StoreHistory) {
+        let told = |record: &Record| {
+            matches!(
+                record.event,
+                Event::RunSubmitted { .. }
+                    | Event::RunCancelled { .. }
+                    | Event::WorkerDrained { .. }
+            )
+        };
+        let records = &self.journal.records;
+        let last_told = records.iter().rposition(told).map_or(0, |at| records[at].batch);
+        let keeps = records.iter().rposition(|record| record.batch == last_told);
+        let mut end = records.len();
+        for _ in 0..batches {
+            let Some(last) = records[..end].last().map(|record| record.batch) else { break };
+            if last == last_told {
+                break;
+            }
+            end = records[..end].iter().rposition(|it| it.batch != last).map_or(0, |at| at + 1);
+        }
+        let mut end = end.max(keeps.map_or(0, |at| at + 1));
+        // Without notice, a journal from before the first registration of another worker needs no embargo: documented.
+        if history == StoreHistory::Unproven {
+            end = end.max(first_other(records).map_or(0, |at| at + 1));
+        }
+        let lost = self.journal.records.len() - end;
+        self.tell(|| format!("the store rolls back by {lost} events, {history:?}"));
+        if lost == 0 {
+            return;
+        }
+        self.marks.hit("store rolled back");
+        self.journal.records.truncate(end);
+        // The new server knows of the term what it had heard: it may end sooner than its holder thinks.
+        let left = self.journal.expires.saturating_sub(self.now);
+        self.journal.expires = self.now + self.rng.below(left + 1);
+        // Terms that were lost do not come again, and no leader holds this one.
+        self.journal.term = Term(self.journal.term.0 + 1);
+        self.journal.held = None;
+        self.journal.history = self.journal.history.max(history);
+        let seen = self.witness.rolled_back(self.schedule, &self.journal.records);
+        self.check(seen);
     }
 
     fn tell_record(&mut self, term: Term, event: &Event) {
@@ -197,4 +263,17 @@ impl World<'_> {
             event => format!("journal {term}: {event:?}"),
         });
     }
+}
+
+/// The first registration of a worker that is not the leader's own.
+fn first_other(records: &[Record]) -> Option<usize> {
+    let mut leader_worker = None;
+    records.iter().position(|record| match &record.event {
+        Event::Led { own, .. } => {
+            leader_worker = *own;
+            false
+        }
+        Event::WorkerRegistered { worker, .. } => leader_worker != Some(*worker),
+        _ => false,
+    })
 }

@@ -1,7 +1,7 @@
 //! Leaders: they win terms, trust them for a while, and lose them or hand them over. The real
 //! [`Leader`] decides what they say; `batch` carries it out.
 
-use windlass_core::engine::{Config, Engine, Request};
+use windlass_core::engine::{Config, Engine, Request, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::leader::{Leader, Tenure, TermsOfOffice};
 use windlass_core::session::Home;
@@ -199,7 +199,9 @@ impl World<'_> {
             return;
         }
         match result {
-            StoreResult::Led(term, store_now) => self.takes_over(leader, term, store_now),
+            StoreResult::Led(term, store_now, history) => {
+                self.takes_over(leader, (term, history), store_now);
+            }
             StoreResult::Renewed => self.term_renewed(leader),
             StoreResult::Appended(batch) => self.batch_durable(leader, batch),
             StoreResult::Stale => self.steps_down(leader, "its term has passed"),
@@ -233,7 +235,7 @@ impl World<'_> {
     }
 
     /// Rebuilds the engine from the journal and begins to lead. Nothing is answered before the takeover is durable.
-    fn takes_over(&mut self, leader: usize, term: Term, store_now: u64) {
+    fn takes_over(&mut self, leader: usize, (term, history): (Term, StoreHistory), store_now: u64) {
         let asked_at = self.leaders[leader].asked_at.take().expect("it campaigned");
         self.tell(|| format!("leader {leader} takes over with {term}"));
         let Some(engine) = self.rebuild() else { return };
@@ -248,8 +250,9 @@ impl World<'_> {
             term,
             head: self.journal.records.len() as u64,
             ttl: Span::millis(self.schedule.ttl),
-            generation: 0,
+            generation: engine.generation(),
             own: own.map(|worker| WorkerId(worker as u64)),
+            history,
         };
         let (machine, effects) = Leader::take_over(engine, won, base, self.rng.next());
         self.leaders[leader].lead = Some(Lead {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 44] = [
+pub(crate) const EXPECTED: [&str; 48] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -36,15 +36,19 @@ pub(crate) const EXPECTED: [&str; 44] = [
     "pinned step ran with the leader",
     "preferred worker got the step",
     "repeated report answered again",
+    "process of a former life ran beside the next life",
     "restarted worker took over",
     "reused outcome",
     "skipped by condition",
     "skipped by values",
+    "skipped: no worker could run it",
     "spooled outcome accepted",
     "step went to a worker that it did not prefer",
     "step with two locks granted",
+    "store rolled back",
     "takeover with open leases",
     "waited for a key",
+    "withheld: a need could not run",
     "worker drained itself",
     "worker returned",
     "worker told that it is stale",

@@ -1,6 +1,6 @@
 //! Processes: what a started step really does, and the guard that ends it.
 
-use windlass_core::id::Fence;
+use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{Grant, Stop, StopHow};
 
@@ -10,6 +10,8 @@ use super::world::{Ev, World};
 /// A process of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
+    /// The life of the worker that started it.
+    life: Incarnation,
     grace: u64,
     outcome: OutcomeKind,
     /// Which of the ends that were planned counts.
@@ -34,7 +36,11 @@ impl World<'_> {
             Some(_) | None => ((!facts.hangs).then_some(facts.takes), facts.ends_as(lease.attempt)),
         };
         let grace = grant.kill_grace.as_millis();
-        let process = Process { grace, outcome, version: 0, guard_at: None };
+        let life = self.workers[worker].incarnation;
+        if self.workers[worker].processes.values().any(|other| other.life != life) {
+            self.marks.hit("process of a former life ran beside the next life");
+        }
+        let process = Process { life, grace, outcome, version: 0, guard_at: None };
         self.workers[worker].processes.insert(lease.fence, process);
         self.workers[worker].started.push(lease.fence);
         if let Some(takes) = takes {
@@ -63,7 +69,9 @@ impl World<'_> {
     pub(crate) fn process_ends(&mut self, worker: usize, fence: Fence, version: u64) {
         let known =
             self.workers[worker].processes.get(&fence).filter(|process| process.version == version);
-        let Some(kind) = known.map(|process| process.outcome) else { return };
+        let Some((life, kind)) = known.map(|process| (process.life, process.outcome)) else {
+            return;
+        };
         self.process_gone(worker, fence);
         let outcome = match kind {
             OutcomeKind::Succeeded => Outcome::exit(0),
@@ -73,7 +81,14 @@ impl World<'_> {
             | OutcomeKind::Lost
             | OutcomeKind::Released => Outcome::plain(kind),
         };
-        self.worker_reaps(worker, fence, outcome);
+        self.life_reaps(worker, life, (fence, outcome));
+    }
+
+    /// A process ended. If it is of a former life, the worker does not learn of it.
+    fn life_reaps(&mut self, worker: usize, life: Incarnation, ended: (Fence, Outcome)) {
+        if life == self.workers[worker].incarnation {
+            self.worker_reaps(worker, ended.0, ended.1);
+        }
     }
 
     fn process_gone(&mut self, worker: usize, fence: Fence) {
@@ -87,7 +102,11 @@ impl World<'_> {
         let Some(session) = &self.workers[worker].session else { return };
         let clock = self.schedule.workers[worker].clock;
         let mut planned = Vec::new();
-        for (fence, process) in &self.workers[worker].processes {
+        let it = &self.workers[worker];
+        // The guard of a former life has its deadlines from that.
+        for (fence, process) in
+            it.processes.iter().filter(|(_, process)| process.life == it.incarnation)
+        {
             let at = session.deadline(*fence).map(|deadline| clock.truth(deadline.kills_at));
             if at != process.guard_at {
                 planned.push((*fence, at));
@@ -107,12 +126,11 @@ impl World<'_> {
     pub(crate) fn guard_kills(&mut self, worker: usize, fence: Fence) {
         let now = self.now;
         let due = |process: &&Process| process.guard_at.is_some_and(|at| at < now);
-        if self.workers[worker].processes.get(&fence).as_ref().is_none_or(|x| !due(x)) {
-            return;
-        }
+        let known = self.workers[worker].processes.get(&fence).filter(due);
+        let Some(life) = known.map(|process| process.life) else { return };
         self.marks.hit("lock-holding process ended for lost contact");
         self.process_gone(worker, fence);
-        self.worker_reaps(worker, fence, Outcome::plain(OutcomeKind::Lost));
+        self.life_reaps(worker, life, (fence, Outcome::plain(OutcomeKind::Lost)));
     }
 
     /// The first act of a node that wakes: what has outlived its lease is ended.
@@ -127,9 +145,22 @@ impl World<'_> {
         self.witness.freeze(worker, false);
     }
 
-    /// Ends all processes of a worker at once.
+    /// Ends all processes of a worker's life at once.
     pub(crate) fn kill_all(&mut self, worker: usize) {
-        let fences: Vec<Fence> = self.workers[worker].processes.keys().copied().collect();
+        let life = self.workers[worker].incarnation;
+        self.kill_where(worker, |process| process.life == life);
+    }
+
+    /// Ends what former lives of a worker left on other hosts.
+    pub(crate) fn kill_former_lives(&mut self, worker: usize) {
+        let life = self.workers[worker].incarnation;
+        self.kill_where(worker, |process| process.life != life);
+    }
+
+    fn kill_where(&mut self, worker: usize, doomed: impl Fn(&Process) -> bool) {
+        let processes = self.workers[worker].processes.iter();
+        let fences: Vec<Fence> =
+            processes.filter(|(_, process)| doomed(process)).map(|(fence, _)| *fence).collect();
         for fence in fences {
             self.process_gone(worker, fence);
         }

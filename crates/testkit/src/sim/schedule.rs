@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_core::engine::{CancelLevel, RunOptions};
+use windlass_core::engine::{CancelLevel, RunOptions, StoreHistory};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 
@@ -92,6 +92,9 @@ pub(crate) enum FaultKind {
     WorkerCrash(usize),
     /// Worker, guard and children die together.
     NodeCrash(usize),
+    /// The worker's host is cut off, and another one starts as the same worker, with a copy of the state directory. Guard and
+    /// children of the first host go on; when this ends, that host is told that it is superseded.
+    HostCopied(usize),
     /// The worker's process stops; guard and children go on.
     WorkerFreeze(usize),
     /// The whole node stops.
@@ -109,6 +112,8 @@ pub(crate) enum FaultKind {
     JournalSlow,
     /// Nothing reaches the store.
     JournalDown,
+    /// An earlier state of the store is put back, so many batches ago; it knows that, or it does not.
+    RollBack(u64, StoreHistory),
     Cancel(usize, CancelLevel),
     Drain(usize),
     /// The worker is told to finish what it runs and is started anew when the fault ends.
@@ -217,7 +222,7 @@ fn faults(
     let favourite = rng.below(15);
     let mut list = Vec::new();
     for _ in 0..count {
-        let what = if rng.chance(400) { favourite } else { rng.below(19) };
+        let what = if rng.chance(400) { favourite } else { rng.below(21) };
         let (leader, worker) = (rng.index(leaders), rng.index(workers.len()));
         let what = match what {
             0 => FaultKind::LeaderCrash(leader),
@@ -240,6 +245,11 @@ fn faults(
                 rng.pick(&[CancelLevel::Stop, CancelLevel::Kill]),
             ),
             16 => FaultKind::Drain(worker),
+            18 => FaultKind::RollBack(
+                rng.range(1, 12),
+                rng.pick(&[StoreHistory::Unproven, StoreHistory::Lost]),
+            ),
+            19 => FaultKind::HostCopied(worker),
             17 => FaultKind::LeaderCrashAt(leader, rng.pick(&CrashPoint::ALL)),
             _ => FaultKind::WorkerRestart(worker),
         };

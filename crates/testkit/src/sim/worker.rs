@@ -7,8 +7,8 @@ use windlass_core::outcome::Outcome;
 use windlass_core::planted::Bug;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    Action, Finished, Home, Refusal, Register, Registered, Reply, SessionConfig, StopReason,
-    Verdict, WorkerSession,
+    Action, Finished, FormerLife, Home, Refusal, Register, Registered, Reply, SessionConfig,
+    StopReason, Verdict, WorkerSession,
 };
 
 use super::link::{Down, Up};
@@ -19,6 +19,8 @@ use super::world::{Ev, World};
 #[derive(Default)]
 pub(crate) struct WorkerNode {
     pub(crate) incarnation: Incarnation,
+    /// What its registration proves about its former life.
+    former: FormerLife,
     pub(crate) session: Option<WorkerSession>,
     pub(crate) processes: BTreeMap<Fence, Process>,
     /// Every lease that this life started.
@@ -93,6 +95,7 @@ impl World<'_> {
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
             home: Home::Apart,
+            former: it.former.clone(),
             spooled: it.spool.clone(),
         };
         for finished in &register.spooled {
@@ -207,6 +210,7 @@ impl World<'_> {
         }
         it.started.clear();
         it.reaped.clear();
+        it.former = FormerLife::ProvenDead(vec![it.incarnation]);
         it.incarnation = Incarnation(it.incarnation.0 + 1);
         let pause = self.rng.range(50, 300);
         self.wake_worker(worker, self.now + pause);
@@ -288,6 +292,7 @@ impl World<'_> {
         let it = &mut self.workers[worker];
         it.down = true;
         it.reaped.clear();
+        it.former = FormerLife::ProvenDead(vec![it.incarnation]);
         let Some(session) = it.session.take() else { return };
         it.spool = session.spool();
         let (life, started) = (it.incarnation, std::mem::take(&mut it.started));
@@ -315,11 +320,29 @@ impl World<'_> {
         let it = &mut self.workers[worker];
         it.down = true;
         it.reaped.clear();
+        // It comes back after another boot.
+        it.former = FormerLife::Unknown;
         it.unheard = None;
         if let Some(session) = it.session.take() {
             it.spool = session.spool();
         }
         it.started.clear();
+    }
+
+    /// Another host starts with a copy of the worker's state directory. It proves nothing of the first host, which is cut off
+    /// and whose guard and processes go on.
+    pub(crate) fn host_is_copied(&mut self, worker: usize) {
+        let it = &mut self.workers[worker];
+        let Some(session) = it.session.take() else { return };
+        it.spool = session.spool();
+        it.former = FormerLife::Unknown;
+        it.incarnation = Incarnation(it.incarnation.0 + 1);
+        it.started.clear();
+        it.reaped.clear();
+        (it.cut_up_until, it.cut_down_until) = (0, 0);
+        it.frozen_until = 0;
+        it.wakes_at = 0;
+        self.wake_worker(worker, self.now);
     }
 
     pub(crate) fn worker_starts(&mut self, worker: usize) {

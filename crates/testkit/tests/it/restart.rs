@@ -1,6 +1,6 @@
 //! A leader may begin anywhere in a journal: after each event, with a newer term and whatever time has passed.
 
-use windlass_core::engine::{Answer, Config, Engine, Event, Request};
+use windlass_core::engine::{Answer, Config, Engine, Event, Request, StoreHistory};
 use windlass_core::id::Term;
 use windlass_core::planted::Bugs;
 use windlass_core::time::{Span, Time};
@@ -28,7 +28,8 @@ fn lead(mut engine: Engine, at: Time, place: &str) -> Vec<(Time, Event)> {
     let (term, ttl) = (Term(engine.term().0 + 1), Span::secs(10));
     let mut now = at + Span::millis(1);
     let mut events = Vec::new();
-    let mut request = Request::Lead { term, ttl, generation: 0, own: None };
+    let mut request =
+        Request::Lead { term, ttl, generation: 0, own: None, history: StoreHistory::Unbroken };
     for tick in 0..=TICKS {
         let decision = engine.decide(request, now, 7);
         assert_eq!(decision.answer, Answer::Done, "{place}, tick {tick}");

@@ -13,6 +13,7 @@ use super::output::Look;
 use super::settings::{Refused, parse};
 use super::{commands, exit, output};
 use crate::link::post::Links;
+use crate::worker::platform::hide_memory;
 
 /// Answers the arguments that follow the program's name and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -42,6 +43,9 @@ fn answer(command: Command, links: Links, compiled: Compiled) -> u8 {
         Ok(context) => Context { links, compiled, ..context },
         Err(error) => return tell(&error, &Look::PLAIN),
     };
+    if holds_secrets(&command) {
+        hide_memory();
+    }
     let answered = match command {
         Command::Run(args) => commands::run::run(&args, &context),
         Command::Rerun(args) => commands::rerun::run(&args, &context),
@@ -77,6 +81,18 @@ fn answer(command: Command, links: Links, compiled: Compiled) -> u8 {
         Command::Completions(args) => commands::completions::run(&args, &context),
     };
     answered.unwrap_or_else(|error| tell(&error, &context.err))
+}
+
+/// Whether the process of a command holds secrets of steps, or the credentials of a cluster, for as long as it lives.
+const fn holds_secrets(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Run(_)
+            | Command::Rerun(_)
+            | Command::Dev(_)
+            | Command::Serve(_)
+            | Command::Worker(_)
+    )
 }
 
 fn tell(error: &CliError, look: &Look) -> u8 {

@@ -27,22 +27,29 @@ pub(crate) enum CliError {
 pub(crate) struct Complaint {
     what: String,
     hint: Option<String>,
+    note: Option<String>,
+}
+
+impl Complaint {
+    fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, note: None }
+    }
 }
 
 impl CliError {
     /// The request makes no sense.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Self::Usage(Complaint { what: what.into(), hint: None })
+        Self::Usage(Complaint::new(what))
     }
 
     /// The file cannot be read.
     pub(crate) fn file(what: impl Into<String>) -> Self {
-        Self::File(Complaint { what: what.into(), hint: None })
+        Self::File(Complaint::new(what))
     }
 
     /// The store, or whoever leads it, cannot be reached.
     pub(crate) fn unreachable(what: impl Into<String>) -> Self {
-        Self::Unreachable(Complaint { what: what.into(), hint: None })
+        Self::Unreachable(Complaint::new(what))
     }
 
     /// The same, with what to do.
@@ -51,6 +58,16 @@ impl CliError {
             &mut self
         {
             complaint.hint = Some(hint.into());
+        }
+        self
+    }
+
+    /// The same, with a last line about something else that the user must know.
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        if let Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) =
+            &mut self
+        {
+            complaint.note = Some(note.into());
         }
         self
     }
@@ -80,10 +97,11 @@ impl CliError {
 impl Complaint {
     fn text(&self, look: &Look) -> String {
         let what = format!("{} {}", look.paint(Ink::Bad, "error:"), self.what);
-        match &self.hint {
-            Some(hint) => format!("{what}\n  {} {hint}", look.paint(Ink::Quiet, "hint:")),
-            None => what,
-        }
+        let more = [("hint:", &self.hint), ("note:", &self.note)];
+        let more = more.into_iter().filter_map(|(word, text)| Some((word, text.as_ref()?)));
+        more.fold(what, |said, (word, text)| {
+            format!("{said}\n  {} {text}", look.paint(Ink::Quiet, word))
+        })
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) const USAGE: u8 = 2;
 /// The pipeline file cannot be read, or is wrong.
 pub(super) const INVALID_PIPELINE: u8 = 3;
 
-/// Every root cause is a requirement that no worker meets.
+/// A step could not run because no worker matches its requirements, and nothing else failed.
 pub(super) const UNMET_REQUIREMENT: u8 = 4;
 
 /// The leader, the store or the link cannot be reached.

@@ -4,7 +4,7 @@
 //! parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
 //! knows of its surroundings; `project` finds the file and the root; `part` says which part of a file is wanted, `load`
 //! reads it; `how` is what every command that runs steps takes, `logging` what every command
-//! that stays does, `otlp` where spans go; `reading` finds runs, in a store or at
+//! that stays does, `environment_args` what steps inherit, `otlp` where spans go; `reading` finds runs, in a store or at
 //! a controller; `running` does them, `watching` shows those of others, `serving` is for clusters, `instances` for processes that share a run without one; `settings` is what files
 //! and the environment say beside flags; `written` is what steps wrote for
 //! people; `render` makes texts, pure; `output` alone prints; `error` turns whatever went wrong into words and a code of
@@ -16,6 +16,7 @@ mod compiled;
 mod context;
 mod dispatch;
 mod environment;
+mod environment_args;
 mod error;
 mod exit;
 mod help;

@@ -143,6 +143,10 @@ impl<J: Journal + ?Sized> Journal for Faulty<J> {
         self.meet(Call::Snapshot, |inner| inner.snapshot())
     }
 
+    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+        self.inner.foreign_snapshots()
+    }
+
     fn prune(&self, upto: Position) -> Promise<'_, Position> {
         self.meet(Call::Prune, move |inner| inner.prune(upto))
     }

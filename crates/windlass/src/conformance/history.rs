@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::access::{Digest, NewToken, Principal, Scope};
-use windlass_core::engine::{Answer, CancelLevel, Config, Engine, Event, Request, Reused, Submit};
+use windlass_core::engine::{
+    Answer, CancelLevel, Config, Engine, Event, Request, Reused, StoreHistory, Submit,
+};
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
 use windlass_core::plan::{
@@ -12,7 +14,7 @@ use windlass_core::plan::{
 };
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    Exchange, Finished, Home, InFlight, LeaseRef, Phase, Register, Reply,
+    Exchange, Finished, FormerLife, Home, InFlight, LeaseRef, Phase, Register, Reply,
 };
 use windlass_core::time::{Span, Time};
 
@@ -203,7 +205,13 @@ impl Story {
 
     fn lead(&mut self, term: u64) {
         let own = Some(ALPHA);
-        self.ask(Request::Lead { term: Term(term), ttl: TTL, generation: 0, own });
+        self.ask(Request::Lead {
+            term: Term(term),
+            ttl: TTL,
+            generation: 0,
+            own,
+            history: StoreHistory::Unbroken,
+        });
     }
 
     fn join(&mut self, worker: WorkerId, slots: u32) {
@@ -336,6 +344,7 @@ fn register(worker: WorkerId, slots: u32) -> Register {
         labels: Labels::new(["docker", "os=linux", "cpu=8"]),
         slots,
         home: Home::Apart,
+        former: FormerLife::Unknown,
         spooled: Vec::new(),
     }
 }

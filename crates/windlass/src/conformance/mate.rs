@@ -6,7 +6,7 @@ use windlass_core::engine::Event;
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Home, Register};
+use windlass_core::session::{FormerLife, Home, Register};
 use windlass_core::time::Time;
 
 use crate::archive::{RunRecord, SealedRun};
@@ -34,6 +34,7 @@ pub fn mate(
             labels: Labels::default(),
             slots: SLOTS,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         },
         capacity: CAPACITY,

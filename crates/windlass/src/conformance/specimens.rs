@@ -76,7 +76,13 @@ pub fn specimens() -> Vec<Recorded> {
 
 fn workers() -> Vec<Event> {
     let worker = WORKER;
-    let led = |generation, own| Event::Led { term: Term(3), ttl: Span::secs(15), generation, own };
+    let led = |generation, own, embargo| Event::Led {
+        term: Term(3),
+        ttl: Span::secs(15),
+        generation,
+        own,
+        embargo,
+    };
     let registered = |home, labels| Event::WorkerRegistered {
         worker,
         name: "Werkbank 1 – ü".into(),
@@ -86,8 +92,8 @@ fn workers() -> Vec<Event> {
         home,
     };
     vec![
-        led(0, None),
-        led(u16::MAX, Some(worker)),
+        led(0, None, None),
+        led(u16::MAX, Some(worker), Some(Time::from_millis(u64::MAX))),
         registered(Home::Apart, Labels::new(["Docker", "os=linux", "cpu=8"])),
         registered(Home::SharedFate, Labels::default()),
         Event::WorkerLost { worker },
@@ -269,6 +275,7 @@ fn settlements() -> Vec<Event> {
         Settled::FailedCondition { why: "neither true nor false".into() },
         Settled::SkippedUnplaceable,
         Settled::Blocked { cause },
+        Settled::Withheld { cause },
         Settled::CancelledWithRun,
         Settled::CancelledByFailure { cause },
         Settled::Superseded { by: RunId(u64::MAX) },

@@ -36,8 +36,11 @@ const STEPS: usize = 40;
 /// Short, so that what gets lost costs little time.
 const TTL: Span = Span::secs(2);
 
-/// A binding that lapses while a check waits for it.
-const TERM: Duration = Duration::from_secs(1);
+/// A binding that lapses while a check waits for it, and outlasts [`CUT`].
+const TERM: Duration = Duration::from_secs(3);
+
+/// How long nothing is reached: renewals of the binding are lost, and it does not lapse.
+const CUT: Duration = Duration::from_secs(1);
 
 /// How long a run may take whatever the weather.
 const ENDS_WITHIN: Duration = Duration::from_secs(40);
@@ -79,7 +82,7 @@ pub(super) fn a_run_ends_well_though_everybody_was_cut_off(fresh: &Place<'_>) ->
         leader.submit().await?;
         crew.has_begun().await?;
         crew.cut(true);
-        sleep(Duration::from_millis(1_500)).await;
+        sleep(CUT).await;
         crew.cut(false);
         leader.ends_well(&crew).await
     })

@@ -42,6 +42,7 @@ pub const CHECKS: &[Check] = checks! {
     snapshot::the_newest_counts,
     snapshot::saved_twice_it_is_one,
     snapshot::one_ahead_of_the_head_is_not_used,
+    snapshot::one_of_another_history_is_not_used,
     snapshot::with_its_tail_it_gives_the_same_state,
     snapshot::without_two_nothing_leaves,
     snapshot::nothing_leaves_that_the_older_one_lacks,

@@ -129,12 +129,12 @@ impl<'a> Lead<'a> {
     /// Takes over: the first event of a term says that it has begun.
     pub(super) fn begin(node: &'a mut Node, won: &Won) -> Result<Self, Ended> {
         let engine = node.views.look(|view| view.engine.clone());
-        let Leadership { term, head, .. } = won.leadership;
+        let Leadership { term, head, history, .. } = won.leadership;
         // A loss that only a worker knew of is in the journal alone.
         let generation = won.leadership.generation.max(engine.generation());
         let now = Won::begins_at(&won.leadership, &engine);
         let (ttl, own) = (node.config.ttl, node.config.own);
-        let office = TermsOfOffice { term, head: head.0, ttl, generation, own };
+        let office = TermsOfOffice { term, head: head.0, ttl, generation, own, history };
         let luck = RandomState::new();
         let (leader, effects) = take_over(engine, office, now, luck.hash_one(0))?;
         if effects.is_empty() {

@@ -13,7 +13,7 @@ use windlass_core::time::{Span, Time};
 use super::handle::{Ask, Handle};
 use super::lead::{Ended, HAND_OVER_MAX, Lead, Won};
 use super::metrics::Meters;
-use super::view::{Published, Views};
+use super::view::{Published, StartState, Views};
 use crate::clock::Clock;
 use crate::journal::{
     Campaign, Candidate, Journal, Leadership, Leading, Position, Snapshot, Stored, decode_state,
@@ -137,8 +137,7 @@ impl Node {
         config: NodeConfig,
     ) -> Result<(Self, Handle), NodeError> {
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
-        let (engine, position) = begin(journal.snapshot().await?, config.engine);
-        let views = Arc::new(Views::new(engine, position));
+        let views = Arc::new(Views::new(begin(journal.snapshot().await?, config.engine)));
         let meters = Arc::<Meters>::default();
         let handle =
             Handle { inbox: sender, views: Arc::clone(&views), meters: Arc::clone(&meters) };
@@ -307,12 +306,11 @@ impl Node {
             let mut page = match self.journal.tail(from, PAGE + known).await {
                 // Whoever leads has pruned what this node had not read: it begins with the snapshot that took its place.
                 Err(StoreError::Pruned { upto }) => {
-                    let (engine, position) =
-                        begin(self.journal.snapshot().await?, self.config.engine);
-                    if position < upto {
+                    let start = begin(self.journal.snapshot().await?, self.config.engine);
+                    if start.1 < upto {
                         return Err(NodeError::NoSnapshot { upto });
                     }
-                    self.views.replace(engine, position);
+                    self.views.replace(start);
                     continue;
                 }
                 page => page?,
@@ -322,7 +320,12 @@ impl Node {
                 if first != Some((position, batch)) {
                     return Err(NodeError::Diverged { position });
                 }
-                page.remove(0);
+                let events = page.remove(0).events.len();
+                if events != known {
+                    // A snapshot does not tell how large it is, and the page may have had room for nothing else.
+                    self.views.note_last(batch, events);
+                    continue;
+                }
             }
             if page.is_empty() {
                 self.views.set_caught_up(asked);
@@ -341,11 +344,11 @@ impl Node {
 
 /// An engine from the newest snapshot, or from nothing. A snapshot of a version that is no longer known is as good as none
 /// as long as the journal is whole.
-fn begin(snapshot: Option<Snapshot>, config: Config) -> (Engine, Position) {
-    let read = snapshot.and_then(|snapshot| {
-        Some((decode_state(&snapshot.state, config).ok()?, snapshot.position))
+fn begin(snapshot: Option<Snapshot>, config: Config) -> StartState {
+    let read = snapshot.and_then(|Snapshot { position, batch, state }| {
+        Some((decode_state(&state, config).ok()?, position, Some(batch)))
     });
-    read.unwrap_or_else(|| (Engine::new(config), Position(0)))
+    read.unwrap_or_else(|| (Engine::new(config), Position(0), None))
 }
 
 /// What of a batch lies behind a position.

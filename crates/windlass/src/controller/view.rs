@@ -11,7 +11,7 @@ use windlass_core::time::Time;
 
 use super::frames::Frames;
 use super::trust::Belief;
-use crate::journal::{BatchId, Leading, Position};
+use crate::journal::{BatchId, Leading, Position, Snapshot, encode_state};
 use crate::store::StoreError;
 
 /// Events kept for followers. Who is further behind reads the journal: this is about a megabyte, and a second of a busy
@@ -63,6 +63,9 @@ impl Published {
     }
 }
 
+/// An engine, the position up to which it has folded the journal, and the batch that ends there.
+pub(super) type StartState = (Engine, Position, Option<BatchId>);
+
 /// The state at a position of the journal.
 #[derive(Debug)]
 pub struct View {
@@ -76,7 +79,7 @@ pub struct View {
     pub caught_up: Instant,
     /// Why nothing becomes durable at the moment, while that is so.
     pub stalled: Option<StoreError>,
-    /// The batch that ends at the position, and how many events it has, if that is known.
+    /// The batch that ends at the position, and how many events it has; zero if only a snapshot tells of it.
     pub(super) last: Option<(BatchId, usize)>,
     /// What this node believes of its term, if it has one.
     belief: Option<Belief>,
@@ -87,14 +90,14 @@ pub struct View {
 }
 
 impl View {
-    fn at(engine: Engine, position: Position) -> Self {
+    fn at((engine, position, batch): StartState) -> Self {
         Self {
             engine,
             position,
             led_by: None,
             caught_up: Instant::now(),
             stalled: None,
-            last: None,
+            last: batch.map(|batch| (batch, 0)),
             belief: None,
             terms: VecDeque::new(),
             recent: VecDeque::new(),
@@ -110,6 +113,12 @@ impl View {
     /// Whether this node leads, by its own clock at this moment.
     pub fn leads(&self) -> bool {
         self.belief.as_ref().is_some_and(Belief::lasts)
+    }
+
+    /// The state and which events it was folded from; `None` before the first event.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let (position, (batch, _)) = (self.position, self.last?);
+        Some(Snapshot { position, batch, state: encode_state(&self.engine) })
     }
 
     fn fold(&mut self, published: Published) -> Result<(), ApplyError> {
@@ -174,8 +183,9 @@ pub struct Views {
 
 impl Views {
     /// The view of an engine that has folded the journal up to a position.
-    pub(super) fn new(engine: Engine, position: Position) -> Self {
-        let view = View::at(engine, position);
+    pub(super) fn new(start: StartState) -> Self {
+        let position = start.1;
+        let view = View::at(start);
         let (moved, access) = (watch::Sender::new(position), watch::Sender::new(()));
         Self { view: RwLock::new(view), moved, access }
     }
@@ -219,10 +229,11 @@ impl Views {
     }
 
     /// Begins anew from a snapshot that is further than the view was.
-    pub(super) fn replace(&self, engine: Engine, position: Position) {
+    pub(super) fn replace(&self, start: StartState) {
+        let position = start.1;
         let mut view = self.write();
         let (led_by, terms) = (view.led_by.take(), std::mem::take(&mut view.terms));
-        *view = View { led_by, terms, ..View::at(engine, position) };
+        *view = View { led_by, terms, ..View::at(start) };
         drop(view);
         self.access.send_replace(());
         self.moved.send_replace(position);
@@ -256,6 +267,11 @@ impl Views {
         if self.look(|view| view.led_by != leader) {
             self.write().led_by = leader;
         }
+    }
+
+    /// Notes how many events the batch at the position has.
+    pub(super) fn note_last(&self, batch: BatchId, events: usize) {
+        self.write().last = Some((batch, events));
     }
 
     /// Notes that this node has everything that the journal had when it was asked.

@@ -1,12 +1,12 @@
-//! The bytes of a batch, which mean the same for ever.
+//! The bytes of a batch.
 //!
 //! ```text
 //!  version (1) │ check (8: BLAKE3 of what follows) │ events in postcard: count, then time and event each
 //! ```
 //!
-//! Postcard writes an enum as the number of its variant and a struct as its fields in order. So variants and fields are
-//! only ever added at the end of an enum, and a changed struct is a new variant; the golden journal in the tests shows
-//! whether that was kept. An unknown version or variant is an error, and a node that meets one does not lead.
+//! Postcard writes an enum as the number of its variant and a struct as its fields in order, so a changed enum or struct is
+//! another format. Nothing was released, so no other format is read; the golden journal in the tests shows a change that was
+//! not meant. An unknown version or variant is an error, and a node that meets one does not lead.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::engine::Event;

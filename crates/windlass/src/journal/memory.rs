@@ -2,9 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use windlass_core::engine::StoreHistory;
 use windlass_core::id::Term;
 
-use super::seam::{Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored};
+use super::seam::{
+    Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored, last_to_remove,
+};
 use crate::store::{Now, Promise, StoreError};
 
 /// A journal in memory, for runs that need not survive their process, and for tests.
@@ -17,7 +20,7 @@ pub struct MemoryJournal {
 #[derive(Debug, Default)]
 struct State {
     batches: Vec<Stored>,
-    /// The newest two, the older one first.
+    /// Ordered by position.
     snapshots: Vec<Snapshot>,
     /// Events up to here have left.
     pruned: Position,
@@ -30,10 +33,28 @@ impl State {
         self.batches.last().map_or(Position(0), |batch| batch.position)
     }
 
-    /// The snapshots that are not ahead of the head.
-    fn usable(&self) -> Vec<&Snapshot> {
-        let head = self.head();
-        self.snapshots.iter().filter(|kept| kept.position <= head).collect()
+    /// The snapshots whose batch is in the journal, the oldest first.
+    fn matching(&self) -> Vec<&Snapshot> {
+        self.snapshots.iter().filter(|kept| self.matches(kept)).collect()
+    }
+
+    fn matches(&self, snapshot: &Snapshot) -> bool {
+        let at = self.batches.binary_search_by_key(&snapshot.position, |batch| batch.position);
+        at.is_ok_and(|at| self.batches[at].batch == snapshot.batch)
+    }
+
+    /// The older of the newest two that match.
+    fn older_snapshot(&self) -> Option<Position> {
+        self.matching().iter().rev().nth(1).map(|kept| kept.position)
+    }
+
+    /// Keeps the newest two that match. What is ahead of the head is judged by the next leader.
+    fn tidy(&mut self) {
+        let (head, older) = (self.head(), self.older_snapshot().unwrap_or_default());
+        let mut snapshots = std::mem::take(&mut self.snapshots);
+        snapshots
+            .retain(|kept| kept.position > head || kept.position >= older && self.matches(kept));
+        self.snapshots = snapshots;
     }
 }
 
@@ -64,7 +85,8 @@ impl MemoryJournal {
         let head = state.head();
         state.snapshots.retain(|kept| kept.position <= head);
         let (term, now) = (state.term, (self.now)());
-        Campaign::Won(Leadership { term, head, now, generation: 0, lasts: None })
+        let (generation, history) = (0, StoreHistory::Unbroken);
+        Campaign::Won(Leadership { term, head, now, generation, history, lasts: None })
     }
 
     fn append_now(&self, append: Append) -> Result<Position, StoreError> {
@@ -103,20 +125,16 @@ impl MemoryJournal {
 
     fn save_now(&self, snapshot: Snapshot) {
         let mut state = self.state();
-        state.snapshots.retain(|kept| kept.position != snapshot.position);
+        let name = |kept: &Snapshot| (kept.position, kept.batch);
+        state.snapshots.retain(|kept| name(kept) != name(&snapshot));
         state.snapshots.push(snapshot);
-        state.snapshots.sort_unstable_by_key(|kept| kept.position);
-        let surplus = state.snapshots.len().saturating_sub(2);
-        state.snapshots.drain(..surplus);
+        state.snapshots.sort_unstable_by_key(name);
+        state.tidy();
     }
 
     fn prune_now(&self, upto: Position) -> Position {
         let mut state = self.state();
-        let safe = match state.usable().as_slice() {
-            [older, _newer] => older.position,
-            _ => Position(0),
-        };
-        let upto = upto.min(safe);
+        let upto = upto.min(last_to_remove(state.older_snapshot()));
         let ended = state.batches.partition_point(|batch| batch.position <= upto);
         let ended = ended.min(state.batches.len().saturating_sub(1));
         let last = state.batches.drain(..ended).next_back();
@@ -166,7 +184,15 @@ impl Journal for MemoryJournal {
     }
 
     fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
-        Box::pin(async move { Ok(self.state().usable().last().copied().cloned()) })
+        Box::pin(async move { Ok(self.state().matching().last().copied().cloned()) })
+    }
+
+    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+        Box::pin(async move {
+            let state = self.state();
+            let foreign = state.snapshots.iter().filter(|kept| !state.matches(kept));
+            Ok(foreign.map(|kept| kept.position).collect())
+        })
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

@@ -28,6 +28,8 @@ pub use memory::MemoryJournal;
 pub(crate) use postgres::JOURNAL_TABLES;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresJournal, PostgresOptions};
+#[cfg(feature = "postgres")]
+pub(crate) use seam::foreign_snapshot_warning;
 pub use seam::{
     Append, BatchId, Campaign, Candidate, Journal, Leadership, Leading, Position, Recorded,
     Snapshot, Stored,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, StoreHistory};
 use windlass_core::id::Term;
 use windlass_core::time::{Span, Time};
 
@@ -20,8 +20,8 @@ impl fmt::Display for Position {
     }
 }
 
-/// Names a batch, so that one whose append had an unknown outcome is recognised when it is appended again. Chosen by
-/// chance for each batch.
+/// Names a batch. An append whose outcome was unknown is recognised by it when it is repeated, and a snapshot by the batch at
+/// its position. Each leader chooses its names at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchId(pub u64);
 
@@ -67,14 +67,32 @@ impl Stored {
     }
 }
 
-/// The state that the events up to a position fold to. Whoever folds them gets the same, so it does not matter who saves
-/// it.
+/// The state that the events up to a position fold to. Any node that folds these events gets the same state, so any node may
+/// save it.
+///
+/// The batch says which events these were. A leader whose term has passed may have folded a batch that the store lost, and
+/// another leader's batch may be at its position now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The last event that it contains.
     pub position: Position,
+    /// The batch that ends at the position.
+    pub batch: BatchId,
     /// The state, as [`encode_state`](super::encode_state) writes it.
     pub state: Vec<u8>,
+}
+
+/// Up to where a journal may be pruned whose older snapshot is at this position: the batch that ends there stays.
+pub(super) fn last_to_remove(older: Option<Position>) -> Position {
+    older.map_or(Position(0), |older| Position(older.0.saturating_sub(1)))
+}
+
+/// Tells an operator that a snapshot is not used.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) fn foreign_snapshot_warning(position: Position) -> String {
+    format!(
+        "the snapshot at position {position} is not used: its last batch is not in this journal, which another leader has written since, or which was restored"
+    )
 }
 
 /// Who wants to lead.
@@ -122,6 +140,8 @@ pub struct Leadership {
     pub now: Time,
     /// The store's generation, for the upper bits of fences.
     pub generation: u16,
+    /// Whether everything that earlier leaders acknowledged is proven to be there.
+    pub history: StoreHistory,
     /// How long the term lasts unless it is renewed, from when it was asked for; `None` where it ends with its process.
     pub lasts: Option<Span>,
 }
@@ -163,14 +183,21 @@ pub trait Journal: Send + Sync + fmt::Debug {
     fn head(&self) -> Promise<'_, Position>;
 
     /// Keeps a snapshot of a state that is durable, so that the next start need not fold what is before it. Durable when
-    /// it returns; the newest two are kept.
+    /// it returns; the newest two that [match the journal](Self::snapshot) are kept.
     fn save(&self, snapshot: Snapshot) -> Promise<'_, ()>;
 
-    /// The newest snapshot that can be read, if there is one.
+    /// The newest snapshot that can be read and matches the journal, if there is one. A snapshot matches if its batch is the
+    /// journal's batch at its position. Any other describes a history that is not this journal's, and is not used.
     fn snapshot(&self) -> Promise<'_, Option<Snapshot>>;
 
-    /// Lets whole batches go that end at `upto` or before. Nothing goes that the older of the two snapshots kept does not
-    /// contain, nor the last batch: should the newest snapshot prove damaged, the journal is still whole from the one
-    /// before. Returns up to where events have left.
+    /// The positions of snapshots that are kept and do not [match the journal](Self::snapshot), for the log.
+    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Removes whole batches that end at `upto` or before. The older of the two snapshots kept decides how far this goes:
+    /// should the newest prove damaged, the journal is still whole from the one before. The batch at which the older
+    /// snapshot ends stays, because the snapshot is matched with it. The last batch stays too. Returns up to where events
+    /// have been removed.
     fn prune(&self, upto: Position) -> Promise<'_, Position>;
 }

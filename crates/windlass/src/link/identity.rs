@@ -46,15 +46,21 @@ impl WorkerSecret {
 
     /// The number of the worker whose secret it is. Small numbers are for the leader's own worker.
     pub fn worker_id(&self) -> WorkerId {
-        let hash = blake3::derive_key("windlass worker id", &self.0);
-        let number = u64::from_le_bytes(hash[..8].try_into().expect("a hash has 32 bytes"));
-        WorkerId(number | 1 << 32)
+        number_of(self.digest())
     }
 
     /// What a leader keeps of it.
     pub fn digest(&self) -> Digest {
         Digest::new(blake3::derive_key("windlass worker credential", &self.0))
     }
+}
+
+/// The number of the worker whose secret has this digest. It follows from the digest, so that a leader can check who joins
+/// where the secret itself must not travel.
+pub fn number_of(digest: Digest) -> WorkerId {
+    let hash = blake3::derive_key("windlass worker id", digest.as_bytes());
+    let number = u64::from_le_bytes(hash[..8].try_into().expect("a hash has 32 bytes"));
+    WorkerId(number | 1 << 32)
 }
 
 /// Chance that nobody can guess.

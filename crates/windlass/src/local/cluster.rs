@@ -5,6 +5,8 @@ use std::path::Path;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::store::private;
+
 const FILE: &str = "cluster";
 
 /// Whether the stores in a folder are those of a cluster: a controller has led them.
@@ -25,7 +27,7 @@ pub fn cluster_id(folder: &Path) -> io::Result<String> {
     getrandom(&mut chance, GetRandomFlags::empty())?;
     let id = format!("{:016x}", u64::from_le_bytes(chance));
     let draft = folder.join(format!("{FILE}.new"));
-    std::fs::write(&draft, format!("{id}\n"))?;
+    private::write(&draft, format!("{id}\n"))?;
     std::fs::rename(draft, file)?;
     Ok(id)
 }

@@ -34,6 +34,8 @@ pub use peek::peek;
 pub use records::Records;
 #[cfg(all(unix, feature = "http"))]
 pub use socket::{Socket, SocketError, cancel, is_led, leader_at};
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub(crate) use station::TTL;
 pub use station::{Crew, Office, Station, StationError};
 pub use stores::Stores;
 pub use tee::{Printed, Tee};

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use windlass_core::engine::Config;
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Home, Register};
+use windlass_core::session::{FormerLife, Home, Register};
 use windlass_core::time::Span;
 
 use super::clock::system_now;
@@ -28,7 +28,7 @@ use crate::journal::Candidate;
 use crate::logs::{Announced, LogStore};
 use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::store::StoreError;
-use crate::worker::{Beside, Executor, Worker, WorkerError};
+use crate::worker::{Beside, Executor, GuardPlace, Lives, Worker, WorkerError};
 
 /// The worker of a store that nobody else works for.
 const OWN: WorkerId = WorkerId(1);
@@ -37,7 +37,7 @@ const OWN: WorkerId = WorkerId(1);
 const AHEAD: u32 = 512;
 
 /// Where leader and worker share one fate no lease ends by time; it is what late reports of an earlier life are judged by.
-const TTL: Span = Span::secs(15);
+pub(crate) const TTL: Span = Span::secs(15);
 
 /// Steps from which a run is sealed by the station that ran it: to fold a thousand steps at the next start takes a
 /// millisecond, to seal them at the end three.
@@ -56,6 +56,8 @@ pub struct Office {
     pub address: Option<String>,
     /// How long the leases of workers apart last.
     pub ttl: Span,
+    /// How often workers apart exchange at least; a third of the TTL without.
+    pub interval: Option<Span>,
     /// What it does while somebody else leads.
     pub stand_by: StandBy,
     /// Its worker, if it has one.
@@ -66,7 +68,7 @@ impl Office {
     /// That of a node whose store nobody else can lead, and that nobody else works for.
     pub fn alone(name: &str) -> Self {
         let (name, stand_by) = (name.to_owned(), StandBy::Refuse);
-        Self { name, address: None, ttl: TTL, stand_by, own: Some(OWN) }
+        Self { name, address: None, ttl: TTL, interval: None, stand_by, own: Some(OWN) }
     }
 }
 
@@ -83,6 +85,8 @@ pub struct Crew {
     pub beside: Beside,
     /// What runs its attempts.
     pub executor: Arc<dyn Executor>,
+    /// The lives of its worker, and where its guard holds its lock; nothing where nothing is remembered.
+    pub life: Option<(Arc<Lives>, GuardPlace)>,
 }
 
 /// Why a station ended, or did not begin.
@@ -139,7 +143,7 @@ impl Station {
         let sealed_at_end = office.address.is_none().then_some(SEALED_AT_END);
         let config = NodeConfig {
             candidate: Candidate { node: office.name, address: office.address },
-            engine: Config::default(),
+            engine: Config { interval: office.interval, ..Config::default() },
             ttl: office.ttl,
             own: office.own,
             stand_by: office.stand_by,
@@ -154,7 +158,8 @@ impl Station {
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
         let keeping = Keeping { sealed_at_end, ..Keeping::of_leases(office.ttl) };
-        let upkeep = Upkeep::new(handle.clone(), journal, kept, keeping);
+        let upkeep = Upkeep::new(handle.clone(), journal, kept, keeping)
+            .against(system_now, stores.shared.is_some());
         let histories = Arc::clone(upkeep.histories());
         let (sender, ends) = ShutdownSender::new();
         tokio::spawn(tally.run(ends.clone()));
@@ -189,7 +194,7 @@ impl Station {
 
     /// Begins to work on everything that is open.
     pub async fn work(&mut self, crew: Crew) -> Result<(), StationError> {
-        let worker = worker(&self.handle, crew);
+        let worker = worker(&self.handle, crew)?;
         let incarnation = worker.register.incarnation;
         let (sender, ends) = ShutdownSender::new();
         self.shutdown_worker = sender;
@@ -281,21 +286,30 @@ async fn keep_tables(keeper: TableKeeper, mut shutdown: Shutdown) {
     }
 }
 
-fn worker(handle: &Handle, crew: Crew) -> Worker {
+fn worker(handle: &Handle, crew: Crew) -> Result<Worker, WorkerError> {
+    // The clock may have been set back, and the file of its lives may be that of another store.
+    let known = handle.views().look(|view| {
+        let own = view.engine.workers().find(|worker| worker.id == OWN);
+        own.map_or(Incarnation::default(), |worker| worker.incarnation)
+    });
+    let (incarnation, former) = match crew.life {
+        Some((lives, guard)) => lives.begin(known, guard, system_now())?,
+        None => (known.next(system_now(), 0), FormerLife::Unknown),
+    };
     let register = Register {
         worker: OWN,
         name: crew.name.into(),
-        // Later than that of every earlier life.
-        incarnation: Incarnation(system_now().as_millis()),
+        incarnation,
         labels: crew.labels,
         slots: crew.slots,
         home: Home::SharedFate,
+        former,
         spooled: Vec::new(),
     };
     let capacity = crew.slots + AHEAD;
     let worker = Worker::in_process(register, capacity, Arc::new(handle.clone()), crew.executor);
     // The guard's clock, which also counts what a machine sleeps: both tell when things happened.
-    Worker { beside: crew.beside, clock: own_clock(), ..worker }
+    Ok(Worker { beside: crew.beside, clock: own_clock(), ..worker })
 }
 
 /// Terms end by time where others can lead, and time goes on while a machine sleeps.

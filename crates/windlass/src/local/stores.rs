@@ -22,7 +22,7 @@ use crate::controller::observing::{ObservedJournal, Upstream};
 use crate::journal::SqliteJournal;
 use crate::journal::{Journal, MemoryJournal};
 #[cfg(feature = "postgres")]
-use crate::journal::{PostgresJournal, PostgresOptions};
+use crate::journal::{PostgresJournal, PostgresOptions, foreign_snapshot_warning};
 #[cfg(feature = "sqlite")]
 use crate::logs::FileLogs;
 #[cfg(feature = "postgres")]
@@ -76,13 +76,15 @@ impl Stores {
         super::transfer::refuse_unfinished(url).await?;
         let journal = PostgresJournal::open(url, options).await?;
         let shared = Some(journal.cluster().await?);
+        let foreign = journal.foreign_snapshots().await?;
+        let warnings = foreign.into_iter().map(foreign_snapshot_warning).collect();
         let tables: Arc<dyn Tables> = Arc::new(PostgresTables::open(url).await?);
         Ok(Self {
             journal: Arc::new(journal),
             archive: Arc::new(PostgresArchive::open(url).await?),
             logs: Arc::new(PostgresLogs::open(url).await?),
             tables: Some(tables),
-            warnings: Vec::new(),
+            warnings,
             shared,
         })
     }
@@ -90,9 +92,23 @@ impl Stores {
     /// Opens the stores in a folder, and makes what is not there.
     #[cfg(feature = "sqlite")]
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::in_folder(folder, |folder| SqliteJournal::open(folder, system_now))
+    }
+
+    /// The same for an operator who accepts that the journal has lost what it had acknowledged.
+    #[cfg(feature = "sqlite")]
+    pub fn open_accepting_loss(folder: &Path) -> Result<Self, StoreError> {
+        Self::in_folder(folder, |folder| SqliteJournal::open_accepting_loss(folder, system_now))
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn in_folder(
+        folder: &Path,
+        open: impl FnOnce(&Path) -> Result<SqliteJournal, StoreError>,
+    ) -> Result<Self, StoreError> {
         #[cfg(feature = "postgres")]
         super::transfer::refuse_unfinished_folder(folder)?;
-        let journal = SqliteJournal::open(folder, system_now)?;
+        let journal = open(folder)?;
         let warnings = journal.warnings().to_vec();
         let archive = Arc::new(SqliteArchive::open(folder)?);
         let logs = Arc::new(FileLogs::open(folder)?);
@@ -145,6 +161,6 @@ impl Stores {
 fn keep_out_of_git(folder: &Path) {
     let file = folder.join(".gitignore");
     if !file.exists() {
-        drop(std::fs::write(file, "*\n"));
+        drop(crate::store::private::write(&file, "*\n"));
     }
 }

@@ -158,7 +158,8 @@ impl Pipeline {
     /// Runs it here, in this process and in memory, and returns what became of it. That a step failed is no error: ask the
     /// [`Report`].
     ///
-    /// To have commands under a guard, the program's `main` has to begin with [`windlass::init`](crate::init).
+    /// Commands run under a guard, for which the program's `main` has to begin with [`windlass::init`](crate::init). They
+    /// fail otherwise.
     pub async fn run(&self) -> Result<Report, RunError> {
         self.runner().run().await
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_core::engine::{Answer, Event, Request, RunOptions, Submit, Unplaceable};
+use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::plan::Plan;
 use windlass_core::problem::{Problem, Source, Style, render};
 use windlass_core::requirement::Labels;
 use windlass_core::summary::Summary;
@@ -18,7 +20,9 @@ use crate::controller::{Followed, Handle, NotLeader, Published};
 use crate::journal::Position;
 use crate::local::{Crew, Office, Station, StationError, Stores, system_now};
 use crate::store::StoreError;
-use crate::worker::executors::{CallExecutor, Callees, Guards, Place};
+use crate::worker::executors::{
+    CallExecutor, Callees, Guards, MaskCache, Place, missing_here, process_environment,
+};
 use crate::worker::{Beside, labels};
 
 /// Events that are read at once.
@@ -142,6 +146,7 @@ impl<'a> Runner<'a> {
     /// Runs it to its end.
     pub async fn run(self) -> Result<Report, RunError> {
         let expanded = self.pipeline.plan(&self.params)?;
+        self.refuse_missing(&expanded.plan)?;
         let stores = self.stores.clone().unwrap_or_else(Stores::in_memory);
         let options = RunOptions { timeout: expanded.timeout, ..self.options };
         let hooks = &self.pipeline.hooks;
@@ -164,15 +169,35 @@ impl<'a> Runner<'a> {
         Ok(report)
     }
 
-    fn crew(&self, stores: &Stores, handle: &Handle) -> Crew {
-        let callees = self.pipeline.callees();
+    /// Refuses a run that is certain to lack a secret, before anything starts.
+    fn refuse_missing(&self, plan: &Plan) -> Result<(), RunError> {
+        let labels = self.all_labels(&self.pipeline.callees());
+        let missing = missing_here(plan, |_, spec| spec.placement.requirement.matches(&labels));
+        let Some(first) = missing.first() else { return Ok(()) };
+        let what = format!("secret {} is not set (step `{}`)", first.secret, first.step);
+        Err(RunError::Denied(format!("{what}: set it in the environment of this program")))
+    }
+
+    fn all_labels(&self, callees: &Callees) -> Labels {
         let detected = labels::detect();
         let own = self.labels.iter().cloned().chain(callees.labels());
-        let labels = Labels::new(detected.iter().map(str::to_owned).chain(own));
+        Labels::new(detected.iter().map(str::to_owned).chain(own))
+    }
+
+    fn crew(&self, stores: &Stores, handle: &Handle) -> Crew {
+        let callees = self.pipeline.callees();
+        let labels = self.all_labels(&callees);
         let executor = self.executor(callees, stores);
         let executor = Arc::new(executor.with_link(Arc::new(handle.clone())));
         let slots = self.slots.unwrap_or_else(cores);
-        Crew { name: WORKER.to_owned(), slots, labels, beside: Beside::Nobody, executor }
+        Crew {
+            name: WORKER.to_owned(),
+            slots,
+            labels,
+            beside: Beside::Nobody,
+            executor,
+            life: None,
+        }
     }
 
     fn executor(&self, callees: Callees, stores: &Stores) -> CallExecutor {
@@ -182,7 +207,9 @@ impl<'a> Runner<'a> {
             scratch: root.clone(),
             root,
             worker: WORKER.to_owned(),
-            environment: environment(),
+            environment: process_environment(),
+            policy: EnvironmentPolicy::PassAll,
+            masks: MaskCache::default(),
         };
         CallExecutor::new(callees, place, Guards::later(), Arc::clone(&stores.logs))
     }
@@ -243,13 +270,6 @@ fn know(summary: &mut Summary, handle: &Handle) {
             summary.know_slots(worker.id, worker.slots, summary.submitted_at());
         }
     });
-}
-
-/// The variables that secrets are taken from.
-fn environment() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
 }
 
 fn cores() -> u32 {

@@ -2,6 +2,7 @@
 
 use windlass_core::id::Term;
 
+use super::format::STORE_FORMAT;
 use crate::journal::Position;
 
 /// A call that did not do what it should.
@@ -56,6 +57,22 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// The journal has less than was acknowledged, or was replaced by one of another history.
+    #[error(
+        "the store {place} has lost what was acknowledged: it ends at position {found} and had reached \
+         {recorded}, at {written}. Put the missing files back (journal.db and journal.db-wal belong together), or go \
+         on without what is missing: start it with --accept-lost-history"
+    )]
+    LostHistory {
+        /// Where it is.
+        place: String,
+        /// Where it ends.
+        found: Position,
+        /// How far it had reached.
+        recorded: Position,
+        /// When that was written down.
+        written: String,
+    },
     /// A newer windlass wrote it.
     #[error(
         "the store {place} was written by a newer windlass (schema {found}, this one knows {known}): upgrade"
@@ -67,6 +84,17 @@ pub enum StoreError {
         found: u32,
         /// Ours.
         known: u32,
+    },
+    /// The store is written in another format than this windlass reads.
+    #[error(
+        "the store {place} has the format {found}, and this windlass reads {STORE_FORMAT}: open it with the windlass \
+         that wrote it, or name another store with --store"
+    )]
+    OtherFormat {
+        /// Where it is.
+        place: String,
+        /// The name of its format.
+        found: String,
     },
     /// It cannot be opened as things are: permissions, a missing folder, not a journal.
     #[error("the store {place} cannot be opened: {reason}")]
@@ -87,7 +115,9 @@ impl StoreError {
             | Self::Gap { .. }
             | Self::Pruned { .. }
             | Self::Damaged { .. }
+            | Self::LostHistory { .. }
             | Self::Newer { .. }
+            | Self::OtherFormat { .. }
             | Self::Unusable { .. } => false,
         }
     }

@@ -3,14 +3,22 @@
 use std::path::Path;
 use std::{fs, io};
 
-/// Makes the folder and those above it, durably: SQLite syncs its files and their folder, but nothing above.
+use super::private;
+
+/// Makes the folder and those above it, durably: SQLite syncs its files and their folder, but nothing above. Only its owner
+/// may use it, also if it was there.
 pub(crate) fn make(folder: &Path) -> io::Result<()> {
+    make_missing(folder)?;
+    if folder.as_os_str().is_empty() { Ok(()) } else { private::tighten(folder) }
+}
+
+fn make_missing(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
     }
     let above = folder.parent().unwrap_or(Path::new(""));
-    make(above)?;
-    match fs::create_dir(folder) {
+    make_missing(above)?;
+    match private::make_folder(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => {
             Err(error)
         }

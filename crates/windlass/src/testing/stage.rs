@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use windlass_core::engine::{Config, Submit};
+use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Grant, Home, Register, Verdict};
+use windlass_core::session::{FormerLife, Grant, Home, Register, Verdict};
 use windlass_core::time::{Span, Time};
 
 use super::played::Played;
@@ -20,7 +21,7 @@ use crate::journal::Candidate;
 use crate::local::{StationError, Stores};
 use crate::sdk::{RunError, follow};
 use crate::shutdown::{Shutdown, ShutdownSender};
-use crate::worker::executors::{CallExecutor, Callees, Guards, Halt, Place};
+use crate::worker::executors::{CallExecutor, Callees, Guards, Halt, MaskCache, Place};
 use crate::worker::{Attempt, Executor, Orders, Worker};
 
 /// Steps that a worker runs at a time.
@@ -101,6 +102,8 @@ impl Stage {
             scratch: PathBuf::new(),
             worker: hand.name.clone(),
             environment: Vec::new(),
+            policy: EnvironmentPolicy::PassAll,
+            masks: MaskCache::default(),
         };
         let logs = Arc::clone(&stores.logs);
         let executor = CallExecutor::new(self.callees.clone(), place, Guards::later(), logs);
@@ -120,6 +123,7 @@ impl Stage {
             labels: Labels::new(labels),
             slots: SLOTS,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         let link = Arc::new(handle.clone());

@@ -47,6 +47,10 @@ const STARTS_WAIT: Duration = Duration::from_millis(10);
 /// answers.
 const REPORTS_WITHIN: Duration = Duration::from_secs(2);
 
+/// How long a draining worker without running steps waits for a leader that takes its outcomes. Longer than a restart of
+/// the leader; the next start with the same state directory reports the outcomes otherwise.
+const DRAINS_ALONE: Duration = Duration::from_secs(30);
+
 /// Attempts that stand in line at most. The shortest processes, two at a time, are fewer within the wait of the news that they
 /// are over; each costs a pipe while it stands there.
 const LINE_MAX: usize = 64;
@@ -95,6 +99,8 @@ pub(super) struct Shift<'a> {
     /// When a leader has last answered, and what went wrong since.
     heard: Instant,
     last_error: String,
+    /// Whether the last exchange failed.
+    is_unreached: bool,
     /// Why it can come to no leader any more.
     bereft: Option<LinkError>,
     /// Outcomes that are kept for another life.
@@ -130,6 +136,7 @@ impl<'a> Shift<'a> {
             backoff: worker.backoff(),
             heard: Instant::now(),
             last_error: String::new(),
+            is_unreached: false,
             bereft: None,
             kept: Vec::new(),
             attempts,
@@ -190,15 +197,25 @@ impl<'a> Shift<'a> {
         let told = || self.session.busy() == 0 && self.session.spool().is_empty();
         match self.stage {
             Stage::Works => None,
-            Stage::Drains => told().then_some(Ok(Left::Done)),
+            Stage::Drains => {
+                let waited = self.drains_until().is_some_and(|until| until <= Instant::now());
+                (told() || waited).then_some(Ok(Left::Done))
+            }
             Stage::GivesUp { by, alone } => {
-                let over = if alone { self.attempts.is_empty() } else { told() };
+                let alone_now = alone || self.is_unreached;
+                let over = if alone_now { self.attempts.is_empty() } else { told() };
                 if !over && Instant::now() < by {
                     return None;
                 }
                 Some(if alone { Err(self.abandoned()) } else { Ok(Left::Done) })
             }
         }
+    }
+
+    /// Until when a worker that drains, and runs nothing, waits for a leader.
+    fn drains_until(&self) -> Option<Instant> {
+        let waits = matches!(self.stage, Stage::Drains) && self.attempts.is_empty();
+        (waits && self.worker.memory.is_some()).then(|| self.heard + DRAINS_ALONE)
     }
 
     fn abandoned(&self) -> WorkerError {
@@ -217,7 +234,8 @@ impl<'a> Shift<'a> {
             | Refusal::NameTaken { .. }
             | Refusal::TooManyWorkers(_)
             | Refusal::BadSlots(_)
-            | Refusal::Revoked => Err(WorkerError::Refused(refusal.clone())),
+            | Refusal::Revoked
+            | Refusal::OtherWorker(_) => Err(WorkerError::Refused(refusal.clone())),
         }
     }
 
@@ -285,7 +303,7 @@ impl<'a> Shift<'a> {
             Stage::Works | Stage::Drains => None,
         };
         let far = Instant::now() + Duration::from_hours(1);
-        let moments = [stops, exchange, gives_up, self.late()];
+        let moments = [stops, exchange, gives_up, self.late(), self.drains_until()];
         moments.into_iter().flatten().min().unwrap_or(far)
     }
 
@@ -306,6 +324,7 @@ impl<'a> Shift<'a> {
         let soon = matches!(error, Some(LinkError::NotLeader(_)));
         self.last_error = error.map_or("its exchange failed".to_owned(), |it| it.to_string());
         if self.exchanges.is_empty() {
+            self.is_unreached = true;
             self.session.on_unreached();
             self.keep_outcomes();
             let holds = self.session.busy() > 0 || !self.kept.is_empty();
@@ -323,6 +342,7 @@ impl<'a> Shift<'a> {
 
     fn heard(&mut self, reply: Reply) {
         (self.heard, self.rests_until) = (Instant::now(), None);
+        self.is_unreached = false;
         self.backoff.reset();
         if let Ok(body) = &reply.body
             && !body.verdicts.is_empty()

@@ -3,6 +3,7 @@
 
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
 use windlass_core::requirement::Labels;
@@ -71,7 +72,11 @@ pub fn detect() -> Labels {
     let cpu = thread::available_parallelism().ok().map(|count| format!("cpu={count}"));
     let memory = memory().map(|bytes| format!("mem={bytes}"));
     let executors = EXECUTORS.iter().map(|name| format!("executor={name}"));
-    let tools = tools(&path).map(str::to_owned);
+    let host = std::env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let works =
+        |tool: &&str| *tool != "docker" || docker_answers(host.as_deref(), runtime.as_deref());
+    let tools = tools(&path).filter(works).map(str::to_owned);
     Labels::new(facts.into_iter().chain(cpu).chain(memory).chain(executors).chain(tools))
 }
 
@@ -81,6 +86,29 @@ pub fn is_detected(label: &str) -> bool {
         Some((key, _)) => FACTS.contains(&key),
         None => TOOLS.contains(&label) || SYSTEMS.contains(&label),
     }
+}
+
+/// Whether a Docker daemon takes connections: the program alone runs no container. One on another machine is believed:
+/// to find out could take long.
+fn docker_answers(host: Option<&str>, runtime: Option<&Path>) -> bool {
+    if let Some(host) = host {
+        return match host.strip_prefix("unix://") {
+            Some(socket) => connects(Path::new(socket)),
+            None => true,
+        };
+    }
+    let own = runtime.map(|folder| folder.join("docker.sock"));
+    connects(Path::new("/var/run/docker.sock")) || own.is_some_and(|socket| connects(&socket))
+}
+
+#[cfg(unix)]
+fn connects(socket: &Path) -> bool {
+    std::os::unix::net::UnixStream::connect(socket).is_ok()
+}
+
+#[cfg(not(unix))]
+fn connects(_socket: &Path) -> bool {
+    true
 }
 
 /// Those of the tools that a folder of the search path has.
@@ -118,6 +146,20 @@ mod tests {
         assert!(labels.has(ARCH) && labels.has(&format!("arch={ARCH}")));
         assert!(labels.has("executor=shell") && labels.has("executor=noop"));
         assert!(labels.number("cpu").is_some_and(|count| count > 0));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn docker_is_advertised_only_where_its_daemon_takes_connections() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("docker.sock");
+        let host = format!("unix://{}", socket.display());
+        assert!(!docker_answers(Some(&host), None));
+        let daemon = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(docker_answers(Some(&host), None) && docker_answers(None, Some(folder.path())));
+        drop(daemon);
+        assert!(!docker_answers(Some(&host), None));
+        assert!(docker_answers(Some("tcp://build.example:2375"), None));
     }
 
     #[test]

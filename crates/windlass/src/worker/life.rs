@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use windlass_core::id::Incarnation;
-use windlass_core::session::{Refusal, Register, Registered};
+use windlass_core::session::{FormerLife, Refusal, Register, Registered};
 use windlass_core::time::Time;
 
 use super::backoff::Backoff;
@@ -143,13 +143,13 @@ impl Worker {
             let Some(told) = self.join(&mut ends).await? else { return Ok(()) };
             let Register { worker, incarnation, .. } = self.register;
             tokio::select! {
-                () = wait_for(&mut ends.kill) => return Ok(()),
+                () = ends.any() => return Ok(()),
                 () = self.executor.joined(worker, incarnation) => {}
             }
             match Shift::begin(&self, &told).run(&mut ends).await? {
                 Left::Done => return Ok(()),
                 Left::Forgotten { spooled } => {
-                    self.register.incarnation = self.next_incarnation()?;
+                    self.live_again()?;
                     self.register.spooled = spooled;
                 }
             }
@@ -211,12 +211,15 @@ impl Worker {
         Backoff::new(self.register.worker.0 ^ self.register.incarnation.0)
     }
 
-    fn next_incarnation(&self) -> Result<Incarnation, WorkerError> {
-        let next = Incarnation(self.register.incarnation.0 + 1);
-        match &self.memory {
-            Some(memory) => Ok(memory.new_incarnation(Time::from_millis(next.0))?),
-            None => Ok(next),
-        }
+    /// Begins another life of this process: nothing of the one before is left.
+    fn live_again(&mut self) -> Result<(), WorkerError> {
+        let before = self.register.incarnation;
+        let again = match &self.memory {
+            Some(memory) => memory.lives().begin_another(Time::from_millis(0))?,
+            None => (Incarnation(before.0 + 1), FormerLife::ProvenDead(vec![before])),
+        };
+        (self.register.incarnation, self.register.former) = again;
+        Ok(())
     }
 }
 

@@ -1,24 +1,28 @@
 //! Secrets in what steps print: covered before anybody sees them.
 //!
-//! A secret is found in every form in which a step is likely to print it: as it is, each long line of it, and encoded as
-//! base64, for URLs and in JSON. It is found wherever the chunks of the output are cut: bytes that may be the beginning
+//! A secret is found in every form in which a step is likely to print it: as it is, each long line of it, and in the
+//! encodings of `mask_forms`, also where base64 or hexadecimal text is wrapped. It is found wherever the chunks of the output are cut: bytes that may be the beginning
 //! of a secret wait for what follows them.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use aho_corasick::{AhoCorasick, MatchKind};
+use windlass_core::environment::MASKED_MIN;
+
+use super::mask_forms::{forms, wrapped_forms};
 
 /// What stands in the place of a secret.
 pub const COVER: &str = "***";
 
-/// A line of a secret that is shorter is found everywhere in harmless text.
-const LINE_MIN: usize = 6;
+/// A line with fewer bytes was not wrapped: programs break encoded text at 60 bytes or more, now and then with some less in the first line.
+const WRAP_MIN: usize = 48;
 
 /// Why a secret cannot be covered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
     /// It would have to be covered everywhere, or nowhere.
-    #[error(
-        "secret {0} is empty or a single byte, which cannot be told from other output: set it to its real value"
-    )]
+    #[error("secret {0} has fewer than {MASKED_MIN} bytes and cannot be told from other output")]
     TooShort(String),
     /// There are more than can be looked for.
     #[error("the secrets are too large to be looked for in the output")]
@@ -28,9 +32,51 @@ pub enum MaskError {
 /// Finds secrets in a stream of bytes and covers them.
 #[derive(Clone, Debug, Default)]
 pub struct Masks {
-    finder: Option<AhoCorasick>,
-    patterns: Vec<Vec<u8>>,
+    plain: Finder,
+    /// What may be broken into lines.
+    wrapped: Finder,
+}
+
+/// Finds patterns.
+#[derive(Clone, Debug, Default)]
+struct Finder {
+    automaton: Option<AhoCorasick>,
+    /// Sorted.
+    patterns: Arc<[Vec<u8>]>,
     longest: usize,
+}
+
+impl Finder {
+    fn new(mut patterns: Vec<Vec<u8>>) -> Result<Self, MaskError> {
+        patterns.retain(|pattern| pattern.len() >= 2);
+        patterns.sort();
+        patterns.dedup();
+        if patterns.is_empty() {
+            return Ok(Self::default());
+        }
+        let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&patterns);
+        let automaton = automaton.map_err(|_| MaskError::TooLarge)?;
+        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
+        Ok(Self { automaton: Some(automaton), patterns: patterns.into(), longest })
+    }
+
+    /// Hands over each range of the bytes that is a pattern.
+    fn find(&self, bytes: &[u8], each: impl FnMut(Range<usize>)) {
+        let found = self.automaton.iter().flat_map(|it| it.find_overlapping_iter(bytes));
+        found.map(|found| found.range()).for_each(each);
+    }
+
+    /// How many bytes at the end may be the beginning of a pattern.
+    fn unsettled(&self, bytes: &[u8]) -> usize {
+        let most = bytes.len().min(self.longest.saturating_sub(1));
+        let begins = |length: &usize| {
+            let end = &bytes[bytes.len() - length..];
+            // The patterns are sorted: those that begin so are behind all that are less.
+            let first = self.patterns.partition_point(|pattern| pattern.as_slice() <= end);
+            self.patterns.get(first).is_some_and(|pattern| pattern.starts_with(end))
+        };
+        (1..=most).rev().find(begins).unwrap_or(0)
+    }
 }
 
 impl Masks {
@@ -38,23 +84,16 @@ impl Masks {
     pub fn new<'a>(
         secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, MaskError> {
-        let mut patterns: Vec<Vec<u8>> = Vec::new();
+        let (mut plain, mut wrapped) = (Vec::new(), Vec::new());
         for (name, value) in secrets {
-            if value.len() < 2 {
+            if value.len() < MASKED_MIN {
                 return Err(MaskError::TooShort(name.to_owned()));
             }
-            patterns.extend(forms(value));
+            plain.extend(forms(value));
+            wrapped.extend(wrapped_forms(value.as_bytes()));
         }
-        patterns.retain(|pattern| pattern.len() >= 2);
-        patterns.sort();
-        patterns.dedup();
-        if patterns.is_empty() {
-            return Ok(Self::default());
-        }
-        let finder = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&patterns);
-        let finder = finder.map_err(|_| MaskError::TooLarge)?;
-        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
-        Ok(Self { finder: Some(finder), patterns, longest })
+        plain.extend(wrapped.iter().cloned());
+        Ok(Self { plain: Finder::new(plain)?, wrapped: Finder::new(wrapped)? })
     }
 
     /// Covers secrets in a whole text.
@@ -68,21 +107,35 @@ impl Masks {
 
     /// Whether a text holds a secret.
     pub fn find_in(&self, text: &str) -> bool {
-        self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
-    }
-
-    /// How many bytes at the end may be the beginning of a secret.
-    fn unsettled(&self, bytes: &[u8]) -> usize {
-        let most = bytes.len().min(self.longest.saturating_sub(1));
-        let begins = |length: &usize| {
-            let end = &bytes[bytes.len() - length..];
-            self.patterns.iter().any(|pattern| pattern.len() > *length && pattern.starts_with(end))
+        let found = |finder: &Finder, bytes: &[u8]| {
+            finder.automaton.as_ref().is_some_and(|automaton| automaton.is_match(bytes))
         };
-        (1..=most).rev().find(begins).unwrap_or(0)
+        let joined = Joined::new(text.as_bytes());
+        found(&self.plain, text.as_bytes()) || found(&self.wrapped, &joined.bytes)
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.plain.automaton.is_none()
+    }
+}
+
+/// Bytes without the line ends between them, and where each was.
+struct Joined {
+    bytes: Vec<u8>,
+    places: Vec<usize>,
+}
+
+impl Joined {
+    fn new(bytes: &[u8]) -> Self {
+        let kept = bytes.iter().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
+        let (places, bytes) = kept.map(|(at, byte)| (at, *byte)).unzip();
+        Self { bytes, places }
+    }
+
+    /// The range of the original bytes that a range of these is.
+    fn original(&self, range: &Range<usize>) -> Range<usize> {
+        self.places[range.start]..self.places[range.end - 1] + 1
     }
 }
 
@@ -95,12 +148,14 @@ pub struct MaskedStream {
     covered: Vec<bool>,
     /// Whether the last byte that was settled was covered: what follows it directly needs no second cover.
     in_cover: bool,
+    /// Bytes of the line that has begun that were settled.
+    column: usize,
 }
 
 impl MaskedStream {
     /// A stream of which nothing has come yet.
     pub fn new(masks: Masks) -> Self {
-        Self { masks, waiting: Vec::new(), covered: Vec::new(), in_cover: false }
+        Self { masks, waiting: Vec::new(), covered: Vec::new(), in_cover: false, column: 0 }
     }
 
     /// Takes in a chunk and returns what is settled by it.
@@ -110,12 +165,13 @@ impl MaskedStream {
         }
         self.waiting.extend_from_slice(chunk);
         self.covered.resize(self.waiting.len(), false);
-        if let Some(finder) = &self.masks.finder {
-            for found in finder.find_overlapping_iter(&self.waiting) {
-                self.covered[found.range()].fill(true);
-            }
-        }
-        let settled = self.waiting.len() - self.masks.unsettled(&self.waiting);
+        self.masks.plain.find(&self.waiting, |found| self.covered[found].fill(true));
+        let joined = Joined::new(&self.waiting);
+        self.masks.wrapped.find(&joined.bytes, |found| {
+            self.covered[joined.original(&found)].fill(true);
+        });
+        let plain = self.masks.plain.unsettled(&self.waiting);
+        let settled = self.waiting.len() - plain.max(self.wrapped_end(&joined));
         self.settle(settled)
     }
 
@@ -129,6 +185,19 @@ impl MaskedStream {
         !self.waiting.is_empty()
     }
 
+    /// How many bytes at the end may be the beginning of a secret that goes on in the next line. Only a long line is one
+    /// that was wrapped: the ends of others are not held back.
+    fn wrapped_end(&self, joined: &Joined) -> usize {
+        let ends_line = self.waiting.ends_with(b"\n");
+        let line = self.waiting.iter().rev().skip(1).take_while(|byte| **byte != b'\n').count();
+        let is_long = self.column + line >= WRAP_MIN;
+        match self.masks.wrapped.unsettled(&joined.bytes) {
+            0 => 0,
+            _ if ends_line && !is_long => 0,
+            length => self.waiting.len() - joined.places[joined.bytes.len() - length],
+        }
+    }
+
     fn settle(&mut self, count: usize) -> Vec<u8> {
         let mut settled = Vec::with_capacity(count);
         for (byte, covered) in self.waiting.drain(..count).zip(self.covered.drain(..count)) {
@@ -138,62 +207,10 @@ impl MaskedStream {
                 settled.extend_from_slice(COVER.as_bytes());
             }
             self.in_cover = covered;
+            self.column = if byte == b'\n' { 0 } else { self.column + 1 };
         }
         settled
     }
-}
-
-/// Every form in which a secret is looked for.
-fn forms(value: &str) -> Vec<Vec<u8>> {
-    let mut forms = vec![value.as_bytes().to_vec()];
-    let lines = value.lines().map(str::trim).filter(|line| line.len() >= LINE_MIN);
-    forms.extend(lines.map(|line| line.as_bytes().to_vec()));
-    forms.extend(base64(value.as_bytes()));
-    for hex in ["0123456789ABCDEF", "0123456789abcdef"] {
-        forms.push(percent_encoded(value, hex.as_bytes()));
-    }
-    let json = serde_json::Value::from(value).to_string();
-    forms.push(json.as_bytes()[1..json.len() - 1].to_vec());
-    forms
-}
-
-/// The characters of base64 that depend on the secret alone, for each of the three ways in which it can lie in a longer
-/// text, in both alphabets.
-fn base64(secret: &[u8]) -> Vec<Vec<u8>> {
-    const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut forms = Vec::new();
-    for before in 0..3_usize {
-        let first_bit = before * 8;
-        let last_bit = first_bit + secret.len() * 8;
-        // Six bits a character: only those that lie wholly within the secret.
-        let characters = first_bit.div_ceil(6)..last_bit / 6;
-        for alphabet in [STANDARD, FOR_URLS] {
-            let sextet = |at: usize| sextet(secret, at * 6 - first_bit);
-            forms.push(characters.clone().map(|at| alphabet[sextet(at)]).collect());
-        }
-    }
-    // A few characters say too little: they would be found in harmless text.
-    forms.retain(|form: &Vec<u8>| form.len() >= LINE_MIN.min(secret.len()));
-    forms
-}
-
-/// The six bits from a bit on.
-fn sextet(bytes: &[u8], from: usize) -> usize {
-    let bit = |at: usize| usize::from(bytes[at / 8] >> (7 - at % 8) & 1);
-    (from..from + 6).fold(0, |bits, at| bits << 1 | bit(at))
-}
-
-fn percent_encoded(text: &str, hex: &[u8]) -> Vec<u8> {
-    let mut encoded = Vec::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            encoded.push(byte);
-        } else {
-            encoded.extend([b'%', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]);
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]
@@ -207,7 +224,17 @@ mod tests {
     }
 
     fn encoded(text: &[u8]) -> String {
-        String::from_utf8(base64(text).swap_remove(0)).expect("base64 is ASCII")
+        String::from_utf8(wrapped_forms(text).swap_remove(0)).expect("base64 is ASCII")
+    }
+
+    fn hex(text: &str) -> String {
+        text.bytes().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    }
+
+    /// A text in lines of 50 bytes.
+    fn wrapped(text: &str) -> String {
+        let lines = text.as_bytes().chunks(50).map(String::from_utf8_lossy);
+        lines.flat_map(|line| [line, "\n".into()]).collect()
     }
 
     /// Every text in which a secret must not be seen, and what may be seen of it.
@@ -216,14 +243,15 @@ mod tests {
         vec![
             (format!("token is {SECRET}.").into_bytes(), "token is ***."),
             (b"the second line alone".to_vec(), "the *** alone"),
-            (
-                format!(
-                    "?q={}&r",
-                    String::from_utf8_lossy(&percent_encoded(SECRET, b"0123456789ABCDEF"))
-                )
-                .into_bytes(),
-                "?q=***&r",
-            ),
+            (b"?q=hunter2%2Fk%C3%A4se%2B%22x%22%0Asecond%20line&r".to_vec(), "?q=***&r"),
+            (b"?q=hunter2%2fk%c3%a4se%2b%22x%22%0asecond%20line&r".to_vec(), "?q=***&r"),
+            (b"?q=hunter2/k%C3%A4se%2B%22x%22%0Asecond+line&r".to_vec(), "?q=***&r"),
+            ("<b>hunter2/k\u{e4}se+&quot;x&quot;\nsecond line</b>".into(), "<b>***</b>"),
+            (b"[hunter2/k\\u00e4se+\\\"x\\\"\\nsecond line]".to_vec(), "[***]"),
+            (b"[hunter2\\/k\\u00E4se+\\u0022x\\u0022\\nsecond line]".to_vec(), "[***]"),
+            (format!("0x{}", hex(SECRET)).into_bytes(), "0x***"),
+            (format!("0x{}", hex(SECRET).to_uppercase()).into_bytes(), "0x***"),
+            (wrapped(&hex(SECRET)).into_bytes(), "***\n"),
             (json.into_bytes(), "{\"token\":\"***\"}"),
             (b"xxabcabcabcabcyy".to_vec(), "xx***cyy"),
         ]
@@ -260,6 +288,23 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_wrapped_base64_is_covered() {
+        let key = "-----BEGIN KEY-----\n".to_owned() + &"Zm9vYmFyYmF6cXV4".repeat(12);
+        let masks = Masks::new([("KEY", key.as_str())]).expect("it is long enough");
+        for before in ["", "a", "ab"] {
+            let text = wrapped(&encoded(format!("{before}{key}").as_bytes()));
+            let mut stream = MaskedStream::new(masks.clone());
+            let mut out = Vec::new();
+            for line in text.split_inclusive('\n') {
+                out.extend(stream.push(line.as_bytes()));
+            }
+            out.extend(stream.finish());
+            let out = String::from_utf8(out).expect("it is ASCII");
+            assert!(out.len() < 10, "{out}");
+        }
+    }
+
+    #[test]
     fn what_is_harmless_is_left_alone_and_not_held_back() {
         let mut stream = MaskedStream::new(masks());
         assert_eq!(stream.push(b"compiling 1 of 3\n"), b"compiling 1 of 3\n");
@@ -271,6 +316,6 @@ mod tests {
     #[test]
     fn a_secret_that_cannot_be_told_from_other_output_is_refused() {
         assert_eq!(Masks::new([("A", "")]).err(), Some(MaskError::TooShort("A".to_owned())));
-        assert_eq!(Masks::new([("A", "x")]).err(), Some(MaskError::TooShort("A".to_owned())));
+        assert_eq!(Masks::new([("A", "12345")]).err(), Some(MaskError::TooShort("A".to_owned())));
     }
 }

@@ -11,6 +11,7 @@ pub mod executors;
 pub mod guard;
 pub mod labels;
 mod life;
+mod mask_forms;
 pub mod masks;
 pub mod outputs;
 pub(crate) mod platform;
@@ -20,6 +21,6 @@ pub mod values;
 
 pub use executor::{Attempt, Executor, Orders, Over, Prepared, Turn};
 pub use life::{Beside, Ends, Worker, WorkerError};
-pub use state::{Membership, State, StateError};
+pub use state::{GuardLock, GuardPlace, Lives, Membership, State, StateError};
 
 pub use crate::clock::Clock;

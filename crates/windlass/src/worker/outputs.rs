@@ -234,12 +234,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let file = folder.path().join("output");
         let masks =
-            Masks::new([("PIN", "123456"), ("KEY", "a\"b\\c")]).expect("they are long enough");
+            Masks::new([("PIN", "123456"), ("KEY", "ka\"b\\c")]).expect("they are long enough");
         let told = |text: &str| {
             std::fs::write(&file, text).expect("it can be written");
             read(&file, &[], &masks)
         };
-        let covered = told("a=x 123456\nb:=1234567\nc:=[\"a\\\"b\\\\c\", true]\nd=a\"b\\c");
+        let covered = told("a=x 123456\nb:=1234567\nc:=[\"ka\\\"b\\\\c\", true]\nd=ka\"b\\c");
         let expected = json!({ "a": "x ***", "b": "***7", "c": ["***", true], "d": "***" });
         assert_eq!(covered.map(Value::Object), Ok(expected));
         assert_eq!(told("n:={\"x123456\": 1}"), Err(OutputError::Secret));

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use windlass::core::engine::StoreHistory;
 use windlass::core::id::Term;
 use windlass::core::time::Time;
 use windlass::journal::{
@@ -43,11 +44,12 @@ pub(crate) enum Flaw {
     SkipsWhatWasPruned,
     SplitsBatches,
     TakesNamesOfEarlierTerms,
+    UsesForeignSnapshots,
     UsesSnapshotsAhead,
 }
 
 impl Flaw {
-    pub(crate) const ALL: [Self; 32] = [
+    pub(crate) const ALL: [Self; 33] = [
         Self::AcceptsHoles,
         Self::AcceptsOverwriting,
         Self::AnswersTheOldHead,
@@ -79,6 +81,7 @@ impl Flaw {
         Self::SkipsWhatWasPruned,
         Self::SplitsBatches,
         Self::TakesNamesOfEarlierTerms,
+        Self::UsesForeignSnapshots,
         Self::UsesSnapshotsAhead,
     ];
 
@@ -121,6 +124,7 @@ impl Flaw {
             Self::SkipsWhatWasPruned => "snapshot::what_has_left_is_not_skipped",
             Self::SplitsBatches => "append::a_batch_is_written_whole",
             Self::TakesNamesOfEarlierTerms => "append::the_same_name_in_a_later_term_is_no_repeat",
+            Self::UsesForeignSnapshots => "snapshot::one_of_another_history_is_not_used",
             Self::UsesSnapshotsAhead => "snapshot::one_ahead_of_the_head_is_not_used",
         }
     }
@@ -210,7 +214,8 @@ impl Flawed {
         if self.has(Flaw::AnswersTheOldHead) {
             head = it.batches.last().map_or(head, Stored::after);
         }
-        Campaign::Won(Leadership { term, head, now, generation: 0, lasts: None })
+        let (generation, history) = (0, StoreHistory::Unbroken);
+        Campaign::Won(Leadership { term, head, now, generation, history, lasts: None })
     }
 
     fn resign_now(&self, term: Term) {
@@ -288,15 +293,23 @@ impl Flawed {
             snapshot.state.truncate(1 << 20);
         }
         if !self.has(Flaw::CountsASnapshotTwice) {
-            it.snapshots.retain(|kept| kept.position != snapshot.position);
+            let name = |kept: &Snapshot| (kept.position, kept.batch);
+            it.snapshots.retain(|kept| name(kept) != name(&snapshot));
         }
         it.snapshots.push(snapshot);
         if !self.has(Flaw::KeepsTheLastSaved) {
             it.snapshots.sort_by_key(|kept| kept.position);
         }
         let kept = if self.has(Flaw::KeepsOneSnapshot) { 1 } else { 2 };
-        let surplus = it.snapshots.len().saturating_sub(kept);
-        it.snapshots.drain(..surplus);
+        let head = it.head();
+        let mut usable = it.snapshots.iter().filter(|kept| self.is_usable(&it, kept)).count();
+        let mut snapshots = std::mem::take(&mut it.snapshots);
+        snapshots.retain(|snapshot| {
+            let surplus = self.is_usable(&it, snapshot) && usable > kept;
+            usable -= usize::from(surplus);
+            snapshot.position > head || self.is_usable(&it, snapshot) && !surplus
+        });
+        it.snapshots = snapshots;
     }
 
     fn snapshot_now(&self) -> Option<Snapshot> {
@@ -308,9 +321,15 @@ impl Flawed {
     }
 
     fn usable<'a>(&self, it: &'a Storage) -> Vec<&'a Snapshot> {
-        let head = it.head();
-        let ahead = self.has(Flaw::UsesSnapshotsAhead);
-        it.snapshots.iter().filter(|kept| ahead || kept.position <= head).collect()
+        it.snapshots.iter().filter(|kept| self.is_usable(it, kept)).collect()
+    }
+
+    fn is_usable(&self, it: &Storage, kept: &Snapshot) -> bool {
+        if kept.position > it.head() {
+            return self.has(Flaw::UsesSnapshotsAhead);
+        }
+        let same = |batch: &Stored| (batch.position, batch.batch) == (kept.position, kept.batch);
+        self.has(Flaw::UsesForeignSnapshots) || it.batches.iter().any(same)
     }
 
     /// Up to where batches may leave, were it not for the last.
@@ -321,7 +340,7 @@ impl Flawed {
                 newest.position
             }
             [one] if self.has(Flaw::PrunesWithOneSnapshot) => one.position,
-            [older, _] => older.position,
+            [.., older, _] => Position(older.position.0 - 1),
             _ => Position(0),
         };
         if self.has(Flaw::PrunesMoreThanAsked) { safe } else { safe.min(upto) }
@@ -396,6 +415,14 @@ impl Journal for Flawed {
 
     fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
         Box::pin(async move { Ok(self.snapshot_now()) })
+    }
+
+    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+        Box::pin(async move {
+            let it = self.locked();
+            let foreign = it.snapshots.iter().filter(|kept| !self.is_usable(&it, kept));
+            Ok(foreign.map(|kept| kept.position).collect())
+        })
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

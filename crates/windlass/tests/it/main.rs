@@ -27,6 +27,8 @@ mod guard;
 mod ha;
 #[cfg(all(feature = "postgres", feature = "redis", target_os = "linux"))]
 mod instances;
+#[cfg(all(feature = "postgres", feature = "redis", target_os = "linux"))]
+mod leaderless;
 mod links;
 mod logs;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
@@ -39,5 +41,7 @@ mod sdk;
 mod station;
 #[cfg(feature = "sqlite")]
 mod tables;
+#[cfg(target_os = "linux")]
+mod witness;
 #[cfg(target_os = "linux")]
 mod worker;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use windlass::controller::Followed;
 use windlass::core::engine::{Answer, Event, Request, Submit};
+use windlass::core::environment::EnvironmentPolicy;
 use windlass::core::expand::{self, Inputs};
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
@@ -19,7 +20,7 @@ use windlass::journal::Position;
 use windlass::local::{Crew, Records, Station, Stores, system_now};
 use windlass::logs::LogId;
 use windlass::worker::Beside;
-use windlass::worker::executors::{Builtin, Place};
+use windlass::worker::executors::{Builtin, MaskCache, Place};
 use windlass::worker::guard::Guard;
 
 /// A pipeline's plan.
@@ -39,11 +40,20 @@ async fn start(folder: &Path, stores: &Stores) -> Station {
         scratch: folder.to_owned(),
         worker: "here".to_owned(),
         environment: vec![("TOKEN".to_owned(), "hunter22".to_owned())],
+        policy: EnvironmentPolicy::PassAll,
+        masks: MaskCache::default(),
     };
     let logs = Arc::clone(&stores.logs);
     let executor = Arc::new(Builtin::new(place, guard.expect("a guard starts"), logs));
     let labels = Labels::new(["linux"]);
-    let crew = Crew { name: "here".to_owned(), slots: 2, labels, beside: Beside::Nobody, executor };
+    let crew = Crew {
+        name: "here".to_owned(),
+        slots: 2,
+        labels,
+        beside: Beside::Nobody,
+        executor,
+        life: None,
+    };
     Station::start(stores, crew).await.expect("nobody else leads")
 }
 

@@ -15,7 +15,7 @@ use windlass::core::engine::{Config, Request, Submit};
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{Home, Register};
+use windlass::core::session::{FormerLife, Home, Register};
 use windlass::core::time::{Span, Time};
 use windlass::journal::{Candidate, Journal, SqliteJournal};
 use windlass::shutdown::ShutdownSender;
@@ -66,6 +66,7 @@ impl Led {
             labels: Labels::default(),
             slots: 1,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         self.handle.ask(Request::Register(register)).await.expect("it works in a test");

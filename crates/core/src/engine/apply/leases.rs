@@ -34,6 +34,7 @@ impl Engine {
             attempt,
             delivery,
             worker,
+            life: self.workers[worker].incarnation,
             seq,
             term: self.term,
             since: self.now,
@@ -43,7 +44,7 @@ impl Engine {
             overdue_at: None,
             stop: None,
             locks,
-            at_worker: self.workers[worker].open(),
+            at_worker: self.workers[worker].listed(),
             at_run: u32::try_from(self.runs[run_ix].leases.len()).expect("leases are bounded"),
             frozen: None,
             asked_back: false,
@@ -191,6 +192,7 @@ impl Engine {
         }
         let worker = &mut self.workers[lease.worker];
         worker.leases.swap_remove(lease.at_worker as usize);
+        worker.former -= u32::from(lease.life != worker.incarnation);
         if let Some(moved) = worker.leases.get(lease.at_worker as usize) {
             self.leases[*moved].at_worker = lease.at_worker;
         }

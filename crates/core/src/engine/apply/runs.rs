@@ -1,8 +1,10 @@
 //! Events about runs, and steps that end without a lease.
 
+use std::collections::BTreeSet;
+
 use super::ApplyError;
 use crate::engine::event::{Event, Settled};
-use crate::engine::run::{NONE, Run, Spent};
+use crate::engine::run::{HinderedBy, NONE, Run, Spent};
 use crate::engine::state::Engine;
 use crate::engine::submit::locks_of;
 use crate::engine::timer::Timer;
@@ -21,6 +23,7 @@ impl Engine {
         let run = Run::new((id, self.runs_seen), plan.clone(), *options, self.now);
         let deadline = run.options.timeout.map(|timeout| self.now + timeout);
         self.nodes += run.steps.len();
+        self.plan_bytes += plan.bytes();
         self.runs_seen += 1;
         let run_ix = self.runs.insert(run);
         self.run_ids.insert(id, run_ix);
@@ -46,11 +49,7 @@ impl Engine {
     /// Declares a run's locks and finds its lanes.
     pub(in crate::engine) fn enter_board(&mut self, run_ix: u32) {
         let plan = self.runs[run_ix].plan.clone();
-        for (lock, slots) in locks_of(&plan) {
-            let lock = self.board.lock(lock);
-            self.board.locks[lock].declare(slots);
-            self.board.refresh_lock(lock);
-        }
+        self.board.declare_locks(locks_of(&plan));
         for spec in 0..plan.specs().len() {
             let key = self.lane_key(
                 run_ix,
@@ -63,18 +62,16 @@ impl Engine {
     }
 
     pub(in crate::engine) fn leave_board(&mut self, run_ix: u32) {
-        for lane in std::mem::take(&mut self.runs[run_ix].lanes) {
-            let Some(class) = self.board.leave_lane(lane) else {
-                continue;
-            };
+        let lanes = std::mem::take(&mut self.runs[run_ix].lanes);
+        let gone: BTreeSet<u32> =
+            lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();
+        if !gone.is_empty() {
             for worker in self.workers.indices() {
-                self.workers[worker].classes.retain(|other| *other != class);
+                self.workers[worker].classes.retain(|class| !gone.contains(class));
             }
         }
         let plan = self.runs[run_ix].plan.clone();
-        for (lock, slots) in locks_of(&plan) {
-            self.board.withdraw_lock(lock, slots);
-        }
+        self.board.withdraw_locks(locks_of(&plan));
     }
 
     pub(super) fn run_cancelled(&mut self, run: RunId, event: &Event) -> Result<(), ApplyError> {
@@ -98,6 +95,7 @@ impl Engine {
         self.run_ids.remove(&id);
         let run = self.runs.remove(run_ix);
         self.nodes -= run.steps.len();
+        self.plan_bytes -= run.plan.bytes();
         self.forget_run(run_ix);
         Ok(())
     }
@@ -125,11 +123,12 @@ impl Engine {
         let state = run.step_mut(step);
         state.settling = false;
         state.change(Change::Settled(settled.status()))?;
-        if let (NONE, Settled::Blocked { cause } | Settled::CancelledByFailure { cause }) =
-            (state.cause, settled)
-        {
-            state.cause = cause.0;
+        let withheld = matches!(settled, Settled::Withheld { .. } | Settled::SkippedUnplaceable);
+        if withheld || state.is_withheld() || state.cause == NONE {
+            state.cause = settled.cause().map_or(NONE, |cause| cause.0);
         }
+        state.hindered_by = if withheld { HinderedBy::WantOfWorker } else { HinderedBy::Failure };
+        run.withheld += u32::from(matches!(settled, Settled::Withheld { .. }));
         self.key_left(run_ix, step);
         self.node_ended(run_ix, step)?;
         Ok(())
@@ -167,6 +166,6 @@ impl Engine {
                 lease.locks = Some(locks.iter().copied().filter(|other| *other != lock).collect());
             }
         }
-        self.board.refresh_lock(lock);
+        self.board.refresh_locks(&[lock]);
     }
 }

@@ -35,12 +35,13 @@ impl Engine {
     pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), ApplyError> {
         self.now = self.now.max(at);
         self.at_work = event.run();
+        self.clock_doubt.event(self.now, matches!(event, Event::Led { .. }));
         self.fold(event)
     }
 
     fn fold(&mut self, event: &Event) -> Result<(), ApplyError> {
         match event {
-            Event::Led { term, ttl, generation, own } => self.led((*term, *ttl, *generation), *own),
+            Event::Led { .. } => self.led(event),
             Event::WorkerRegistered { worker, .. } => self.worker_registered(*worker, event),
             Event::WorkerLost { worker } => self.worker_became(*worker, WorkerStatus::Lost)?,
             Event::WorkerReturned { worker } => self.worker_returned(*worker)?,

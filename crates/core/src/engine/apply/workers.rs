@@ -7,22 +7,20 @@ use crate::engine::event::Event;
 use crate::engine::state::Engine;
 use crate::engine::timer::Timer;
 use crate::engine::worker::{Worker, WorkerStatus};
-use crate::id::{Term, WorkerId};
+use crate::id::WorkerId;
 use crate::planted::Bug;
 use crate::session::{Home, Peer};
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 impl Engine {
     /// A takeover: leases of earlier terms have one TTL to be presented, and every worker as long to be heard.
-    pub(in crate::engine) fn led(
-        &mut self,
-        (term, ttl, generation): (Term, Span, u16),
-        own: Option<WorkerId>,
-    ) {
+    pub(in crate::engine) fn led(&mut self, event: &Event) {
+        let &Event::Led { term, ttl, generation, own, embargo } = event else { return };
         // A leader that takes over from itself has learnt of a loss.
         self.loss_noticed = term == self.term;
         (self.term, self.ttl, self.generation) = (term, ttl, generation);
         (self.own, self.led_at) = (own, self.now);
+        self.embargo_begins(embargo);
         for lease in self.leases.indices() {
             let lease = &mut self.leases[lease];
             if lease.led_since.is_none() || self.config.bugs.on(Bug::GracePerTakeover) {
@@ -31,6 +29,10 @@ impl Engine {
         }
         for worker in self.workers.indices() {
             self.workers[worker].contact = self.now;
+            // It shared the fate of a leader that leads no more: from here on time counts for it.
+            if own != Some(self.workers[worker].id) {
+                self.workers[worker].home = Home::Apart;
+            }
             self.enlist(worker);
             self.watch_worker(worker);
             if self.workers[worker].drained {
@@ -43,6 +45,7 @@ impl Engine {
         let Event::WorkerRegistered { name, incarnation, labels, slots, home, .. } = event else {
             return;
         };
+        self.met_others |= self.own != Some(id);
         let worker = Worker {
             id,
             name: name.clone(),
@@ -54,6 +57,7 @@ impl Engine {
             drained: false,
             since: self.now,
             leases: Vec::new(),
+            former: 0,
             classes: Vec::new(),
             groups: BTreeMap::new(),
             timer: None,
@@ -69,7 +73,12 @@ impl Engine {
                 self.delist(known);
                 self.unwatch_worker(known);
                 self.parked.remove(&known);
-                self.workers[known] = worker;
+                self.ahead.remove(&known);
+                let former = std::mem::replace(&mut self.workers[known], worker);
+                let it = &mut self.workers[known];
+                // What is still open belongs to lives of which nothing is proven.
+                it.former = former.listed();
+                (it.leases, it.groups) = (former.leases, former.groups);
                 known
             }
             None => self.workers.insert(worker),
@@ -130,7 +139,10 @@ impl Engine {
         self.unwatch_worker(worker);
         let it = &self.workers[worker];
         let at = match it.status {
-            WorkerStatus::Online | WorkerStatus::Draining if it.home == Home::SharedFate => return,
+            WorkerStatus::Online | WorkerStatus::Draining if it.home == Home::SharedFate => {
+                let Some(at) = self.former_lives_end(worker) else { return };
+                at
+            }
             WorkerStatus::Online | WorkerStatus::Draining => self.silence_ends(worker),
             WorkerStatus::Lost | WorkerStatus::Ended => self.oblivion(worker),
         };
@@ -149,6 +161,14 @@ impl Engine {
         let it = &self.workers[worker];
         let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
         leases.min().unwrap_or(it.since + self.config.forget_after)
+    }
+
+    /// When the first of the leases ends that former lives of a worker still have.
+    pub(in crate::engine) fn former_lives_end(&self, worker: u32) -> Option<Time> {
+        let it = &self.workers[worker];
+        let former = it.leases.iter().map(|lease| &self.leases[*lease]);
+        let former = former.filter(|lease| lease.life != it.incarnation);
+        former.map(|lease| lease.expires(it.contact)).min()
     }
 
     /// When the first of a worker's leases ends, or the worker itself counts as lost, if it stays silent.

@@ -4,7 +4,9 @@ mod calls;
 mod needs;
 mod paths;
 mod pipeline;
+mod platforms;
 mod reach;
 
 pub(super) use calls::calls;
 pub(super) use pipeline::pipeline;
+pub(crate) use platforms::platform_problem;

@@ -1,7 +1,8 @@
 //! Needs: of steps that exist, not of oneself, not in a circle.
 
 use super::reach::Reach;
-use crate::problem::{Code, Fix, Problem, Source};
+use crate::problem::{Code, Fix, PROBLEMS_MAX, Problem, Source};
+use crate::spec::limits::SUGGESTIONS_MAX;
 use crate::spec::names::nearest;
 use crate::spec::pipeline::{NeedRef, Pipeline};
 
@@ -15,17 +16,22 @@ pub(super) fn check(
     reach: &Reach<'_>,
     problems: &mut Vec<Problem>,
 ) {
+    let mut searched = 0;
     for step in &pipeline.steps {
         for need in &step.needs {
+            if problems.len() >= PROBLEMS_MAX {
+                return;
+            }
             if need.step.value == step.name.value {
                 problems.push(self_need(need));
             } else if reach.find(&need.step.value).is_none() {
-                problems.push(unknown(source, need, reach));
+                searched += 1;
+                problems.push(unknown(source, need, reach, searched <= SUGGESTIONS_MAX));
             }
         }
     }
-    let circles = reach.circles();
-    problems.extend(circles.iter().take(CIRCLES_MAX).map(|circle| in_circle(pipeline, circle)));
+    let circles = reach.circles(CIRCLES_MAX);
+    problems.extend(circles.iter().map(|circle| in_circle(pipeline, circle)));
 }
 
 fn self_need(need: &NeedRef) -> Problem {
@@ -34,11 +40,12 @@ fn self_need(need: &NeedRef) -> Problem {
         .help("a step begins when its needs have ended: take this one out")
 }
 
-fn unknown(source: &Source, need: &NeedRef, reach: &Reach<'_>) -> Problem {
+fn unknown(source: &Source, need: &NeedRef, reach: &Reach<'_>, search: bool) -> Problem {
     let (name, span) = (&need.step.value, &need.step.span);
     let problem =
         Problem::new(Code::UnknownNeed, span.clone(), format!("there is no step `{name}`"));
-    if let Some(near) = nearest(name, reach.names()) {
+    let near = search.then(|| nearest(name, reach.names())).flatten();
+    if let Some(near) = near {
         let fix = Fix::replace(source, span, near);
         return problem.label(format!("did you mean `{near}`?")).fix(fix);
     }

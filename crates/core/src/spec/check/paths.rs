@@ -1,7 +1,10 @@
 //! The names that expressions read: whether they exist, and whether they are known by then.
 
+use std::collections::BTreeSet;
+
 use super::reach::Reach;
-use crate::problem::{Code, Fix, Problem, Source};
+use crate::problem::{Code, Fix, PROBLEMS_MAX, Problem, Source};
+use crate::spec::limits::SUGGESTIONS_MAX;
 use crate::spec::names::nearest;
 use crate::spec::pipeline::{MatrixForm, Pipeline, ReadPath, Step};
 
@@ -32,6 +35,9 @@ pub(super) struct Paths<'a> {
     problems: &'a mut Vec<Problem>,
     /// The step whose expressions are read; none at the top of the file.
     step: Option<usize>,
+    params: BTreeSet<&'a str>,
+    /// Misspelt names for which a near one was looked for.
+    searched: usize,
 }
 
 impl<'a> Paths<'a> {
@@ -41,7 +47,8 @@ impl<'a> Paths<'a> {
         reach: Reach<'a>,
         problems: &'a mut Vec<Problem>,
     ) -> Self {
-        Self { source, pipeline, reach, problems, step: None }
+        let params = pipeline.params.iter().map(|param| &*param.name.value).collect();
+        Self { source, pipeline, reach, problems, step: None, params, searched: 0 }
     }
 
     /// What follows is read in this step.
@@ -55,6 +62,9 @@ impl<'a> Paths<'a> {
         reads: impl IntoIterator<Item = &'r ReadPath>,
     ) {
         for read in reads {
+            if self.problems.len() >= PROBLEMS_MAX {
+                return;
+            }
             let problem = self.problem(place, read);
             self.problems.extend(problem);
         }
@@ -81,21 +91,27 @@ impl<'a> Paths<'a> {
         }
     }
 
-    fn param(&self, read: &ReadPath, rest: &[String]) -> Option<Problem> {
-        let names = || self.pipeline.params.iter().map(|param| &*param.name.value);
+    /// The name that may have been meant. It is looked for a few times in one file only.
+    fn near<'n>(&mut self, name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+        self.searched += 1;
+        if self.searched <= SUGGESTIONS_MAX { nearest(name, names) } else { None }
+    }
+
+    fn param(&mut self, read: &ReadPath, rest: &[String]) -> Option<Problem> {
         let [name] = rest else { return Some(shape(read, "params.NAME")) };
-        if names().any(|known| known == name) {
+        if self.params.contains(&**name) {
             return None;
         }
+        let names = self.pipeline.params.iter().map(|param| &*param.name.value);
         let problem = at(Code::UnknownParam, read, format!("there is no param `{name}`"));
-        Some(match nearest(name, names()) {
+        Some(match self.near(name, names) {
             Some(near) => self.instead(problem, read, near, &format!("params.{near}")),
             None => problem
                 .help(format!("declare it at the top of the file: `params: {{ {name}: … }}`")),
         })
     }
 
-    fn axis(&self, read: &ReadPath, rest: &[String]) -> Option<Problem> {
+    fn axis(&mut self, read: &ReadPath, rest: &[String]) -> Option<Problem> {
         let [name] = rest else { return Some(shape(read, "matrix.AXIS")) };
         let Some(step) = self.step else {
             let title = "`matrix` has a value only inside a step that has one";
@@ -113,7 +129,7 @@ impl<'a> Paths<'a> {
             return None;
         }
         let problem = at(Code::UnknownAxis, read, format!("the matrix has no axis `{name}`"));
-        Some(match (nearest(name, names.iter().copied()), matrix.form) {
+        Some(match (self.near(name, names.iter().copied()), matrix.form) {
             (Some(near), _) => self.instead(problem, read, near, &format!("matrix.{near}")),
             (None, MatrixForm::List) => {
                 problem.help("the value of a plain list is `matrix.target`")
@@ -135,7 +151,8 @@ impl<'a> Paths<'a> {
         };
         let Some(other) = self.reach.find(name) else {
             let problem = at(Code::UnknownStep, read, format!("there is no step `{name}`"));
-            return Some(match nearest(name, self.reach.names()) {
+            let names: Vec<&str> = self.reach.names().collect();
+            return Some(match self.near(name, names.into_iter()) {
                 Some(near) => {
                     let path =
                         [&["steps", near][..], &rest.iter().map(|s| &**s).collect::<Vec<_>>()]
@@ -153,7 +170,7 @@ impl<'a> Paths<'a> {
         self.part_of(read, other_step, rest)
     }
 
-    fn part_of(&self, read: &ReadPath, step: &Step, rest: &[String]) -> Option<Problem> {
+    fn part_of(&mut self, read: &ReadPath, step: &Step, rest: &[String]) -> Option<Problem> {
         let name = &step.name.value;
         let words: Vec<&str> = rest.iter().map(|word| &**word).collect();
         match words.as_slice() {
@@ -173,7 +190,7 @@ impl<'a> Paths<'a> {
                 }
                 let title = format!("`{name}` has no output `{output}`");
                 let problem = at(Code::UnknownOutput, read, title);
-                Some(match nearest(output, names()) {
+                Some(match self.near(output, names()) {
                     Some(near) => {
                         self.instead(problem, read, near, &format!("steps.{name}.outputs.{near}"))
                     }

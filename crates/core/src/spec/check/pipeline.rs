@@ -1,8 +1,8 @@
 //! All checks of a pipeline as a whole.
 
-use super::needs;
 use super::paths::{Paths, Place};
 use super::reach::Reach;
+use super::{needs, platforms};
 use crate::problem::{Problem, Source};
 use crate::spec::pipeline::{Action, Pipeline, Retry, Setting, Settings, Step, Text};
 
@@ -10,6 +10,7 @@ use crate::spec::pipeline::{Action, Pipeline, Retry, Setting, Settings, Step, Te
 pub(crate) fn pipeline(source: &Source, pipeline: &Pipeline, problems: &mut Vec<Problem>) {
     let reach = Reach::new(pipeline);
     needs::check(source, pipeline, &reach, problems);
+    platforms::check(source, pipeline, problems);
     let mut paths = Paths::new(source, pipeline, reach, problems);
     top(&mut paths, pipeline);
     for (at, step) in pipeline.steps.iter().enumerate() {

@@ -11,7 +11,13 @@ pub(super) struct Reach<'a> {
     needs: Vec<Vec<usize>>,
     /// For steps that were asked about: which steps need them, near or far.
     asked: BTreeMap<usize, Vec<bool>>,
+    /// How many more needs may be walked through for such answers.
+    walks_left: usize,
 }
+
+/// Needs that are walked through to know which steps need others from afar: some tenths of a second. A file that asks for
+/// more is told that it reads what it does not need.
+const WALKS_MAX: usize = 20_000_000;
 
 /// Steps about which the answer is kept: most files read far back to a few only.
 const ASKED_MAX: usize = 64;
@@ -25,7 +31,11 @@ impl<'a> Reach<'a> {
             .steps
             .iter()
             .map(|step| step.needs.iter().filter_map(|need| known(&need.step.value)).collect());
-        Self { needs: needs.collect(), index, asked: BTreeMap::new() }
+        let mut needs: Vec<Vec<usize>> = needs.collect();
+        for list in &mut needs {
+            list.sort_unstable();
+        }
+        Self { needs, index, asked: BTreeMap::new(), walks_left: WALKS_MAX }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<usize> {
@@ -38,8 +48,15 @@ impl<'a> Reach<'a> {
 
     /// Whether `step` needs `other`, near or far.
     pub(super) fn needs(&mut self, step: usize, other: usize) -> bool {
-        if self.needs[step].contains(&other) {
+        if self.needs[step].binary_search(&other).is_ok() {
             return true;
+        }
+        if !self.asked.contains_key(&other) {
+            let edges: usize = self.needs.iter().map(Vec::len).sum();
+            let Some(left) = self.walks_left.checked_sub(edges + self.needs.len()) else {
+                return false;
+            };
+            self.walks_left = left;
         }
         if self.asked.len() >= ASKED_MAX {
             self.asked.clear();
@@ -48,11 +65,12 @@ impl<'a> Reach<'a> {
         self.asked.entry(other).or_insert_with(|| dependents(needs, other))[step]
     }
 
-    /// Circles of needs, no two with a step in common; each begins and ends with the same step.
-    pub(super) fn circles(&self) -> Vec<Vec<usize>> {
+    /// Circles of needs, no two with a step in common; each begins and ends with the same step. At most so many: finding
+    /// one is a look at all needs.
+    pub(super) fn circles(&self, max: usize) -> Vec<Vec<usize>> {
         let mut gone = vec![false; self.needs.len()];
         let mut circles = Vec::new();
-        loop {
+        while circles.len() < max {
             self.remove_ordered(&mut gone);
             let Some(start) = gone.iter().position(|gone| !gone) else { return circles };
             let circle = self.circle(start, &gone);
@@ -61,6 +79,7 @@ impl<'a> Reach<'a> {
             }
             circles.push(circle);
         }
+        circles
     }
 
     /// Takes away every step all of whose needs are taken away.

@@ -2,7 +2,8 @@
 
 use super::step::{DEFAULTS, STEP};
 use super::table::{Object, Shape, key, not_yet};
-use crate::plan::REPEATS_MAX;
+use crate::plan::{NODES_MAX, REPEATS_MAX, RETRY_ON_MAX};
+use crate::spec::limits::{AXES_MAX, DECLARED_MAX, ENV_MAX, PARAMS_MAX, PARTS_MAX};
 
 const REPEATS: i64 = REPEATS_MAX as i64;
 
@@ -21,18 +22,18 @@ pub(crate) const PIPELINE: Object = Object {
             Shape::Map(&Shape::Grows(&Shape::Text, &PARAM)),
             "Values given when a run begins",
         )
+        .most(PARAMS_MAX)
         .foreign(&["parameters", "inputs", "args"]),
         not_yet("workspace", "Where the files of a run come from").foreign(&["checkout", "clone"]),
-        key("env", Shape::Map(&Shape::Text), "Environment variables of every step").foreign(&[
-            "environment",
-            "variables",
-            "vars",
-        ]),
+        key("env", Shape::Map(&Shape::Text), "Environment variables of every step")
+            .most(ENV_MAX)
+            .foreign(&["environment", "variables", "vars"]),
         key(
             "locks",
             Shape::Map(&Shape::Number(1, SLOTS)),
             "Slots of locks; a lock not listed has one",
-        ),
+        )
+        .most(DECLARED_MAX),
         key(
             "defaults",
             Shape::Object(&DEFAULTS),
@@ -56,6 +57,7 @@ pub(crate) const PARAM: Object = Object {
     keys: &[
         key("default", Shape::Text, "What it is if not given").foreign(&["value"]),
         key("choose", Shape::List(&Shape::Text), "The only values that it may have")
+            .most(PARAMS_MAX)
             .foreign(&["choices", "options", "enum", "values", "oneof"]),
         key(
             "type",
@@ -81,6 +83,7 @@ pub(crate) const RETRY: Object = Object {
         key("wait", Shape::Wait, "The wait before the second attempt, or from..to: it doubles")
             .foreign(&["backoff", "delay", "interval"]),
         key("on", Shape::Many(&Shape::RetryOn), "Which failures are tried again; all if left out")
+            .most(RETRY_ON_MAX)
             .foreign(&["when", "if"]),
         key("elsewhere", Shape::Flag, "Whether another worker should try, if there is one"),
         key(
@@ -119,8 +122,10 @@ pub(crate) const NODES: Object = Object {
     rest: None,
     keys: &[
         key("allow", Shape::Many(&Shape::Text), "The only workers that may run it")
+            .most(NODES_MAX)
             .foreign(&["only", "include"]),
         key("deny", Shape::Many(&Shape::Text), "Workers that may not run it")
+            .most(NODES_MAX)
             .foreign(&["exclude", "not", "except"]),
     ],
 };
@@ -134,12 +139,15 @@ pub(crate) const MATRIX: Object = Object {
             "include",
             Shape::Many(&Shape::Map(&Shape::Text)),
             "Cells to add, or values to add to cells",
-        ),
-        key("exclude", Shape::Many(&Shape::Map(&Shape::Text)), "Cells to leave out"),
+        )
+        .most(PARTS_MAX),
+        key("exclude", Shape::Many(&Shape::Map(&Shape::Text)), "Cells to leave out")
+            .most(PARTS_MAX),
         key(
             "route",
             Shape::Many(&Shape::Name),
             "Axes whose value a worker must have as a label; `os` and `arch` always",
-        ),
+        )
+        .most(AXES_MAX),
     ],
 };

@@ -51,6 +51,9 @@ fn property(key: &Key, definitions: &mut Definitions) -> Value {
     };
     if let Some(fields) = value.as_object_mut() {
         fields.insert("description".into(), json!(doc));
+        let map = matches!(key.shape, Shape::Map(_));
+        let most = if map { "maxProperties" } else { "maxItems" };
+        fields.extend((key.most != usize::MAX).then(|| (most.into(), json!(key.most))));
     }
     value
 }

@@ -2,7 +2,8 @@
 
 use super::objects::{LOCK, MATRIX, NEED, NODES, RETRY};
 use super::table::{Key, Object, Shape, key, not_yet};
-use crate::plan::REPEATS_MAX;
+use crate::plan::{CLAUSES_MAX, LOCKS_MAX, NEEDS_MAX, REPEATS_MAX};
+use crate::spec::limits::{ENV_MAX, OUTPUTS_MAX, SECRETS_MAX, TAGS_MAX};
 
 /// A step.
 pub(crate) const STEP: Object = Object { name: "step", keys: STEP_KEYS, rest: None };
@@ -22,12 +23,14 @@ const CALL: Key = key(
 .foreign(&["uses", "use", "plugin"]);
 const WITH: Key =
     key("with", Shape::Map(&Shape::Text), "Values that the step that is called gets, by name")
+        .most(ENV_MAX)
         .foreign(&["args", "arguments"]);
 const NEEDS: Key = key(
     "needs",
     Shape::Many(&Shape::Grows(&Shape::Name, &NEED)),
     "Steps that must have ended well before it begins",
 )
+.most(NEEDS_MAX)
 .foreign(&["depends_on", "depends", "deps", "dependencies", "after", "need"]);
 const MATRIX_KEY: Key = key(
     "matrix",
@@ -43,20 +46,21 @@ const IF: Key = key(
 .foreign(&["when", "only", "condition", "rules", "unless"]);
 const OUTPUTS: Key =
     key("outputs", Shape::Many(&Shape::Name), "Names that it writes to $WINDLASS_OUTPUT")
+        .most(OUTPUTS_MAX)
         .foreign(&["output"]);
 const TAGS: Key = key("tags", Shape::Many(&Shape::Name), "Words for selecting steps with --tag")
+    .most(TAGS_MAX)
     .foreign(&["tag", "groups"]);
 
-const ENV: Key = key("env", Shape::Map(&Shape::Text), "Environment variables").foreign(&[
-    "environment",
-    "variables",
-    "vars",
-]);
+const ENV: Key = key("env", Shape::Map(&Shape::Text), "Environment variables")
+    .most(ENV_MAX)
+    .foreign(&["environment", "variables", "vars"]);
 const SECRETS: Key = key(
     "secrets",
     Shape::Many(&Shape::Name),
     "Secrets that it gets as variables; their values are masked",
 )
+.most(SECRETS_MAX)
 .foreign(&["secret"]);
 const SHELL: Key =
     key("shell", Shape::Text, "What runs the command; `sh` if left out").foreign(&["interpreter"]);
@@ -77,16 +81,12 @@ const RETRY_KEY: Key = key(
 )
 .foreign(&["retries", "attempts", "retryStrategy"]);
 const REQUIRES: Key =
-    key("requires", Shape::Many(&Shape::Requirement), "What a worker must be or have").foreign(&[
-        "runs-on",
-        "labels",
-        "capabilities",
-        "require",
-        "nodeSelector",
-        "platforms",
-    ]);
+    key("requires", Shape::Many(&Shape::Requirement), "What a worker must be or have")
+        .most(CLAUSES_MAX)
+        .foreign(&["runs-on", "labels", "capabilities", "require", "nodeSelector", "platforms"]);
 const PREFERS: Key =
     key("prefers", Shape::Many(&Shape::Requirement), "What a worker had better be or have")
+        .most(CLAUSES_MAX)
         .foreign(&["prefer", "preferred"]);
 const PRIORITY: Key = key("priority", Shape::Number(-1_000_000, 1_000_000), "Greater goes first")
     .foreign(&["prio", "weight"]);
@@ -95,6 +95,7 @@ const LOCK_KEY: Key = key(
     Shape::Many(&Shape::Grows(&Shape::Text, &LOCK)),
     "What it holds while it runs, one at a time",
 )
+.most(LOCKS_MAX)
 .foreign(&[
     "locks",
     "concurrency",

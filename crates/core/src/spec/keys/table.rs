@@ -20,6 +20,8 @@ pub(crate) struct Key {
     pub(crate) available: Available,
     /// What other tools call it.
     pub(crate) foreign: &'static [&'static str],
+    /// How many entries its list or map may have.
+    pub(crate) most: usize,
 }
 
 /// Whether this version can execute it.
@@ -78,18 +80,33 @@ pub(crate) enum Shape {
 
 /// A key that this version can execute.
 pub(super) const fn key(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key { name, shape, doc, available: Available::Now, foreign: &[] }
+    Key { name, shape, doc, available: Available::Now, foreign: &[], most: usize::MAX }
 }
 
 /// A key that this version knows and cannot execute.
 pub(super) const fn not_yet(name: &'static str, doc: &'static str) -> Key {
-    Key { name, shape: Shape::Anything, doc, available: Available::NotYet, foreign: &[] }
+    Key {
+        name,
+        shape: Shape::Anything,
+        doc,
+        available: Available::NotYet,
+        foreign: &[],
+        most: usize::MAX,
+    }
 }
 
 impl Key {
     /// The same key, with the words that other tools have for it.
     pub(super) const fn foreign(mut self, words: &'static [&'static str]) -> Self {
         self.foreign = words;
+        self
+    }
+}
+
+impl Key {
+    /// The same key, whose list or map has at most so many entries.
+    pub(super) const fn most(mut self, most: usize) -> Self {
+        self.most = most;
         self
     }
 }

@@ -23,7 +23,7 @@ impl Reader<'_> {
                 first.key.text, second.key.text
             );
             let problem = Problem::new(Code::TwoActions, second.key.span.clone(), title);
-            self.problems.push(
+            self.tell(
                 problem.also(first.key.span.clone(), "the first").help("make two steps of it"),
             );
         }
@@ -31,7 +31,7 @@ impl Reader<'_> {
         if let Some(with) = with.filter(|_| node.get("call").is_none()) {
             let title = "`with` hands values to a step that is called, and this one calls none";
             let problem = Problem::new(Code::MissingKey, with.key.span.clone(), title);
-            self.problems.push(problem.help("a command gets values as variables: `env:`"));
+            self.tell(problem.help("a command gets values as variables: `env:`"));
         }
         match present.first().map(|e| (&*e.key.text, &e.value)) {
             Some(("run", value)) => self.run(value, shell),
@@ -45,7 +45,7 @@ impl Reader<'_> {
                 };
                 let map = matches!(node.value, Value::Null | Value::Map(_));
                 if map && !node.entries().iter().any(unknown) {
-                    self.problems.push(empty(entry));
+                    self.tell(empty(entry));
                 }
                 Action::Noop
             }
@@ -54,6 +54,9 @@ impl Reader<'_> {
 
     fn run(&mut self, node: &Node<'_>, shell: Option<&Spanned<String>>) -> Action {
         let Some(text) = node.as_text() else { return Action::Noop };
+        if self.is_too_long(node) {
+            return Action::Noop;
+        }
         let written = spanned(text, &node.span);
         let sh_like = shell.is_none_or(|shell| is_sh_like(&shell.value));
         if shell.is_none()
@@ -89,7 +92,7 @@ impl Reader<'_> {
         let help = format!(
             "windlass knows the quoting of sh only: write `env: {{ VALUE: \"{value}\" }}` and read the variable"
         );
-        self.problems.push(Problem::new(Code::Splice, span, title).help(help));
+        self.tell(Problem::new(Code::Splice, span, title).help(help));
     }
 
     fn call(&mut self, node: &Node<'_>, with: Option<&Node<'_>>) -> Action {
@@ -97,7 +100,7 @@ impl Reader<'_> {
         let Some(target) = CallTarget::parse(text) else {
             let title = format!("there is no built-in step `{text}`");
             let problem = Problem::new(Code::UnknownCall, node.span.clone(), title);
-            self.problems.push(problem.help("a command is written `run:`"));
+            self.tell(problem.help("a command is written `run:`"));
             return Action::Noop;
         };
         let target = Spanned { value: target, span: node.span.clone() };

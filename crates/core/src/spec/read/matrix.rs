@@ -21,10 +21,10 @@ impl Reader<'_> {
         if matrix.axes.is_empty() && matrix.include.is_empty() {
             let problem =
                 Problem::new(Code::EmptyMatrix, node.span.clone(), "the matrix has no axes");
-            self.problems
-                .push(problem.help(
-                    "write `matrix: [linux, windows]` or `matrix: { os: [linux, windows] }`",
-                ));
+            self.tell(
+                problem
+                    .help("write `matrix: [linux, windows]` or `matrix: { os: [linux, windows] }`"),
+            );
         }
         self.check_axes(&matrix);
         Some(matrix)
@@ -79,13 +79,13 @@ impl Reader<'_> {
             matrix.exclude.iter().flat_map(|cell| cell.value.iter().map(|(name, _)| name));
         for name in excluded.chain(&matrix.route) {
             if !axes.contains(&&*name.value) {
-                self.problems.push(not_an_axis(name, &axes));
+                self.tell(not_an_axis(name, &axes));
             }
         }
         for axis in &matrix.axes {
             if axis.values.is_empty() {
                 let title = format!("the axis `{}` has no values", axis.name.value);
-                self.problems.push(Problem::new(Code::EmptyMatrix, axis.name.span.clone(), title));
+                self.tell(Problem::new(Code::EmptyMatrix, axis.name.span.clone(), title));
             }
             self.check_values(axis);
         }
@@ -99,8 +99,7 @@ impl Reader<'_> {
                 let title = format!("`{text}` stands twice in `{}`", axis.name.value);
                 let problem =
                     Problem::new(Code::ValueTwice, value.span.clone(), title).label("the second");
-                self.problems
-                    .push(problem.also(first, "the first").help("two cells would have one name"));
+                self.tell(problem.also(first, "the first").help("two cells would have one name"));
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::reader::{Reader, key_name, spanned};
 use super::settings::flag;
 use crate::problem::{Code, Problem};
+use crate::spec::limits::PARAM_BYTES_MAX;
 use crate::spec::pipeline::{Param, ParamKind, Spanned};
 use crate::spec::tree::{Entry, Node, Scalar, Value};
 
@@ -43,11 +44,19 @@ impl Reader<'_> {
                     value.value,
                     param.kind.word()
                 );
-                self.problems.push(Problem::new(Code::ParamType, value.span.clone(), title));
+                self.tell(Problem::new(Code::ParamType, value.span.clone(), title));
+            }
+            if value.value.len() > PARAM_BYTES_MAX {
+                let title = format!(
+                    "the value of a param may have at most {PARAM_BYTES_MAX} bytes; this one has {}",
+                    value.value.len()
+                );
+                let problem = Problem::new(Code::PlanTooLarge, value.span.clone(), title);
+                self.tell(problem.help("put it into a file, and give the name of the file"));
             }
             if value.value.contains("${{") {
                 let title = "a param is given, not computed";
-                self.problems.push(Problem::new(Code::TooLate, value.span.clone(), title));
+                self.tell(Problem::new(Code::TooLate, value.span.clone(), title));
             }
         }
         if let Some(default) = &param.default
@@ -56,12 +65,12 @@ impl Reader<'_> {
         {
             let title =
                 format!("the default `{}` is none of the choices of `{name}`", default.value);
-            self.problems.push(Problem::new(Code::ParamChoice, default.span.clone(), title));
+            self.tell(Problem::new(Code::ParamChoice, default.span.clone(), title));
         }
         if let (Some(true), Some(default)) = (flag(node.get("required")), &param.default) {
             let title = format!("`{name}` is required and has a default");
             let problem = Problem::new(Code::Conflict, default.span.clone(), title);
-            self.problems.push(
+            self.tell(
                 problem.help("a param with a default need not be given: leave one of them out"),
             );
         }

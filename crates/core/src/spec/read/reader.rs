@@ -1,10 +1,13 @@
 //! What every reader needs: texts, names and settings with their places.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::environment::is_own_setting;
 use crate::expr::{Condition, ExprError, Expression, PathUse, Template};
 use crate::problem::{Code, Fix, Problem, Source};
+use crate::spec::limits::{TEXT_BYTES_MAX, VALUES_MAX};
 use crate::spec::names::is_name;
 use crate::spec::pipeline::{Asked, Late, ReadPath, Setting, Spanned, Text, Variable};
 use crate::spec::tree::{Key, Node};
@@ -23,7 +26,30 @@ impl<'a> Reader<'a> {
         Self { source, problems, default_shell: None }
     }
 
+    pub(super) fn tell(&mut self, problem: Problem) {
+        Problem::add(self.problems, problem);
+    }
+
+    /// Tells of a text that is longer, or holds more values, than a step has room for.
+    pub(super) fn is_too_long(&mut self, node: &Node<'_>) -> bool {
+        let text = node.as_text().unwrap_or_default();
+        let (bytes, values) = (text.len(), text.matches("${{").count());
+        let title = if bytes > TEXT_BYTES_MAX {
+            format!("a text may have at most {TEXT_BYTES_MAX} bytes; this one has {bytes}")
+        } else if values > VALUES_MAX {
+            format!("a text may have at most {VALUES_MAX} `${{{{ }}}}`; this one has {values}")
+        } else {
+            return false;
+        };
+        let problem = Problem::new(Code::PlanTooLarge, node.span.clone(), title);
+        self.tell(problem.help("put it into a file that the step reads"));
+        true
+    }
+
     pub(super) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
+        if self.is_too_long(node) {
+            return None;
+        }
         let template = self.each_parsed(node, Template::parse)?;
         let reads = self.reads(node, template.paths());
         Some(Text { template, span: node.span.clone(), reads })
@@ -52,7 +78,7 @@ impl<'a> Reader<'a> {
         }
         let title = "`if` is an expression already, without `${{` and `}}`";
         let fix = Fix::replace(self.source, &node.span, inner.trim());
-        self.problems.push(Problem::new(Code::Expression, node.span.clone(), title).fix(fix));
+        self.tell(Problem::new(Code::Expression, node.span.clone(), title).fix(fix));
         Some(text.replacen("${{", "   ", 1).replacen("}}", "  ", 1))
     }
 
@@ -75,14 +101,14 @@ impl<'a> Reader<'a> {
     /// A list of the user's own names, each once.
     pub(super) fn names(&mut self, node: &Node<'_>, what: &str) -> Vec<Spanned<String>> {
         let mut names: Vec<Spanned<String>> = Vec::new();
+        let mut seen = BTreeMap::new();
         for item in node.many() {
             let Some(text) = item.as_text().filter(|text| is_name(text)) else { continue };
-            if let Some(first) = names.iter().find(|name| name.value == text) {
-                let problem =
-                    twice(item.span.clone(), first.span.clone(), &format!("the {what} `{text}`"));
-                self.problems.push(problem);
+            if let Some(first) = seen.get(text).cloned() {
+                self.tell(twice(item.span.clone(), first, &format!("the {what} `{text}`")));
                 continue;
             }
+            seen.insert(text, item.span.clone());
             names.push(spanned(text, &item.span));
         }
         names
@@ -100,11 +126,10 @@ impl<'a> Reader<'a> {
 
     pub(super) fn env(&mut self, node: Option<&Node<'_>>) -> Vec<Variable> {
         for entry in node.map(Node::entries).unwrap_or_default() {
-            if entry.key.text.starts_with("WINDLASS_") {
+            if is_own_setting(&entry.key.text) {
                 let title = format!("`{}` is set by windlass", entry.key.text);
                 let problem = Problem::new(Code::ReservedName, entry.key.span.clone(), title);
-                self.problems
-                    .push(problem.help("choose a name that does not begin with `WINDLASS_`"));
+                self.tell(problem.help("choose a name that does not begin with `WINDLASS_`"));
             }
         }
         self.values(node)
@@ -117,7 +142,7 @@ impl<'a> Reader<'a> {
             Err(error) => {
                 let span = node.locate(self.source.text(), &error.range);
                 let fix = self.instead(node, &error, &span);
-                self.problems.push(expression_problem(error, span).fix(fix));
+                self.tell(expression_problem(error, span).fix(fix));
                 None
             }
         }

@@ -2,6 +2,7 @@
 
 use super::reader::{Reader, spanned};
 use super::words::{lock_order, on_lost_contact, retry_on, wait};
+use crate::environment::is_own_setting;
 use crate::plan::LockOrder;
 use crate::problem::{Code, Problem};
 use crate::requirement::Requirement;
@@ -14,7 +15,7 @@ impl Reader<'_> {
         let span = |text: &str| duration(text).ok();
         Settings {
             env: self.env(node.get("env")),
-            secrets: node.get("secrets").map(|node| self.names(node, "secret")),
+            secrets: node.get("secrets").map(|node| self.secrets(node)),
             tags: node.get("tags").map(|node| self.names(node, "tag")),
             shell: node.get("shell").and_then(|node| self.shell(node)),
             dir: node.get("dir").and_then(|node| self.text(node)),
@@ -35,13 +36,23 @@ impl Reader<'_> {
         }
     }
 
+    fn secrets(&mut self, node: &Node<'_>) -> Vec<Spanned<String>> {
+        let names = self.names(node, "secret");
+        for name in names.iter().filter(|name| is_own_setting(&name.value)) {
+            let title =
+                format!("`{}` is a setting of windlass, and no secret of steps", name.value);
+            let problem = Problem::new(Code::ReservedName, name.span.clone(), title);
+            self.problems.push(problem.help("choose a name that does not begin with `WINDLASS_`"));
+        }
+        names
+    }
+
     fn shell(&mut self, node: &Node<'_>) -> Option<Spanned<String>> {
         let text = node.as_text()?;
         if text.contains("${{") {
             let title = "the shell decides how `${{ }}` is read, and cannot be one itself";
             let problem = Problem::new(Code::TooLate, node.span.clone(), title);
-            self.problems
-                .push(problem.help("write the shell out, or make two steps with an `if:` each"));
+            self.tell(problem.help("write the shell out, or make two steps with an `if:` each"));
         }
         Some(spanned(text, &node.span))
     }
@@ -82,7 +93,7 @@ impl Reader<'_> {
         if node.as_scalar().is_some_and(|of| of.as_flag().is_some() || of.looks_like_number()) {
             let title = format!("`lock` takes a name, and this is {}", node.kind());
             let problem = Problem::new(Code::WrongType, node.span.clone(), title);
-            self.problems.push(
+            self.tell(
                 problem.help("steps that name the same lock run one at a time: `lock: production`"),
             );
             return None;
@@ -92,7 +103,7 @@ impl Reader<'_> {
         }
         let order = node.get("order").and_then(Node::as_text).and_then(lock_order);
         let Some(name) = node.get("name") else {
-            self.problems.push(super::step::missing(node, "name", "lock"));
+            self.tell(super::step::missing(node, "name", "lock"));
             return None;
         };
         Some(LockRef { name: self.text(name)?, order: order.unwrap_or_default() })

@@ -1,5 +1,7 @@
 //! A step.
 
+use std::collections::BTreeMap;
+
 use super::reader::{Reader, key_name, spanned, twice};
 use super::settings::flag;
 use crate::plan::Pin;
@@ -32,15 +34,16 @@ impl Reader<'_> {
 
     fn needs(&mut self, node: Option<&Node<'_>>) -> Vec<NeedRef> {
         let mut needs: Vec<NeedRef> = Vec::new();
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for item in node.map(Node::many).unwrap_or_default() {
             let Some(need) = self.need(item) else { continue };
-            match needs.iter().find(|known| known.step.value == need.step.value) {
-                Some(first) => {
-                    let what = format!("the need `{}`", need.step.value);
-                    self.problems.push(twice(need.step.span, first.step.span.clone(), &what));
-                }
-                None => needs.push(need),
+            if let Some(first) = seen.get(&need.step.value) {
+                let (what, first) = (format!("the need `{}`", need.step.value), &needs[*first]);
+                self.tell(twice(need.step.span, first.step.span.clone(), &what));
+                continue;
             }
+            seen.insert(need.step.value.clone(), needs.len());
+            needs.push(need);
         }
         needs
     }
@@ -48,7 +51,7 @@ impl Reader<'_> {
     fn need(&mut self, node: &Node<'_>) -> Option<NeedRef> {
         let map = matches!(node.value, Value::Map(_));
         let Some(step) = (if map { node.get("step") } else { Some(node) }) else {
-            self.problems.push(missing(node, "step", "need"));
+            self.tell(missing(node, "step", "need"));
             return None;
         };
         let name = step.as_text().filter(|text| is_name(text))?;

@@ -127,7 +127,7 @@ pub(super) fn swallowed(
             "between braces a comma ends the text",
         )
         .label(format!("YAML reads `{}` as a key of its own", key.text));
-        problems.push(problem.fix(Fix::replace(source, &whole, &quoted(text))));
+        Problem::add(problems, problem.fix(Fix::replace(source, &whole, &quoted(text))));
     }
     found
 }

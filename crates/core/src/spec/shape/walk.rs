@@ -2,8 +2,9 @@
 
 use super::scalar::{expected, scalar_problem};
 use super::{commands, slips, unknown};
-use crate::problem::{Code, Fix, Problem, Severity, Source};
+use crate::problem::{Code, Fix, PROBLEMS_MAX, Problem, Severity, Source};
 use crate::spec::keys::{Available, Key, Object, PARAM, STEP, Shape};
+use crate::spec::limits::AXES_MAX;
 use crate::spec::names::{is_name, is_reserved, name_like};
 use crate::spec::tree::{Entry, Node, Value};
 
@@ -27,12 +28,45 @@ impl<'a> Walk<'a> {
         Self { source, not_available, problems }
     }
 
+    fn tell(&mut self, problem: Problem) {
+        Problem::add(self.problems, problem);
+    }
+
+    fn tell_all(&mut self, problems: impl IntoIterator<Item = Problem>) {
+        for problem in problems {
+            self.tell(problem);
+        }
+    }
+
+    /// Tells that a list or map has more entries than it may. Its entries are not looked at then.
+    fn is_too_long(&mut self, node: &Node<'_>, what: &str, most: usize) -> bool {
+        let count = match &node.value {
+            Value::List(items) => items.len(),
+            Value::Map(entries) => entries.len(),
+            Value::Null | Value::Scalar(_) | Value::Broken => return false,
+        };
+        if count <= most {
+            return false;
+        }
+        let title = format!("{what} may have at most {most} entries; this one has {count}");
+        self.tell(Problem::new(Code::PlanTooLarge, first_line(self.source, node), title));
+        true
+    }
+
     /// A map with known keys.
     pub(crate) fn object(&mut self, node: &Node<'_>, object: &'static Object) {
         let Value::Map(entries) = &node.value else {
-            self.problems.push(not_an_object(node, object));
+            self.tell(not_an_object(node, object));
             return;
         };
+        let own = |entry: &&Entry<'_>| object.key(&entry.key.text).is_none();
+        let axes = entries.iter().filter(own).count();
+        if object.rest.is_some() && axes > AXES_MAX {
+            let one = object.one();
+            let title = format!("{one} may have at most {AXES_MAX} axes; this one has {axes}");
+            self.tell(Problem::new(Code::PlanTooLarge, first_line(self.source, node), title));
+            return;
+        }
         let swallowed = slips::swallowed(self.source, entries, self.problems);
         for (at, entry) in entries.iter().enumerate() {
             if entry.key.text.starts_with("x-") || swallowed.contains(&at) {
@@ -58,15 +92,18 @@ impl<'a> Walk<'a> {
             let problem = Problem::new(Code::NotAvailable, entry.key.span.clone(), title)
                 .label("this version knows the key and cannot execute it")
                 .severity(self.not_available);
-            self.problems.push(problem);
+            self.tell(problem);
         }
-        self.value(&entry.value, key.shape, key.name);
+        if !self.is_too_long(&entry.value, &format!("`{}`", key.name), key.most) {
+            self.value(&entry.value, key.shape, key.name);
+        }
     }
 
     fn unknown(&mut self, object: &'static Object, entry: &Entry<'_>) {
+        let (source, not_available) = (self.source, self.not_available);
         let renamed = |key: &'static Key| {
             let mut problems = Vec::new();
-            let mut walk = Walk::new(self.source, self.not_available, &mut problems);
+            let mut walk = Walk::new(source, not_available, &mut problems);
             walk.value(&entry.value, key.shape, key.name);
             problems
         };
@@ -78,14 +115,17 @@ impl<'a> Walk<'a> {
         let is_error = |problem: &Problem| problem.severity == Severity::Error;
         let fits = |key: &'static Key| below(key) || !renamed(key).iter().any(is_error);
         let problem = unknown::key(self.source, object, entry, fits);
-        self.problems.push(problem);
+        self.tell(problem);
         if let Some(key) = object.by_foreign(&entry.key.text).filter(|key| below(key)) {
-            self.problems.extend(renamed(key));
+            self.tell_all(renamed(key));
         }
     }
 
     /// Whatever stands behind a key or in a list.
     fn value(&mut self, node: &Node<'_>, shape: Shape, key: &str) {
+        if self.problems.len() >= PROBLEMS_MAX {
+            return;
+        }
         match (&node.value, shape) {
             (Value::Broken, _) | (_, Shape::Anything) => {}
             (Value::Null, _) => self.nothing(node, shape, key),
@@ -104,17 +144,17 @@ impl<'a> Walk<'a> {
             (Value::Scalar(_), Shape::Map(_) | Shape::List(_))
             | (Value::List(_) | Value::Map(_), _) => self.wrong(node, shape, key),
             (Value::Scalar(scalar), _) => {
-                self.problems.extend(slips::hash(self.source, node, shape));
-                self.problems.extend(commands::joined(self.source, node, shape));
-                self.problems.extend(slips::lone_braces(self.source, node, shape));
-                self.problems.extend(scalar_problem(self.source, node, scalar, shape, key));
+                self.tell_all(slips::hash(self.source, node, shape));
+                self.tell_all(commands::joined(self.source, node, shape));
+                self.tell_all(slips::lone_braces(self.source, node, shape));
+                self.tell_all(scalar_problem(self.source, node, scalar, shape, key));
             }
         }
     }
 
     fn one(&mut self, node: &Node<'_>, item: Shape, key: &str) {
         match slips::comma_list(self.source, node, item, key) {
-            Some(problem) => self.problems.push(problem),
+            Some(problem) => self.tell(problem),
             None => self.value(node, item, key),
         }
     }
@@ -122,7 +162,7 @@ impl<'a> Walk<'a> {
     fn items(&mut self, list: &Node<'_>, items: &[Node<'_>], item: Shape, key: &str) {
         if items.is_empty() && !matches!(item, Shape::Text | Shape::Requirement) {
             let title = format!("`{key}` is an empty list");
-            self.problems.push(
+            self.tell(
                 Problem::new(Code::Empty, list.span.clone(), title).help("leave the key out"),
             );
         }
@@ -154,12 +194,11 @@ impl<'a> Walk<'a> {
             let fix = is_name(&like).then(|| Fix::replace(self.source, &entry.key.span, &like));
             let help =
                 "names are made of letters, digits, `_` and `-`, and begin with a letter or `_`";
-            self.problems.push(problem.help(help).fix(fix.flatten()));
+            self.tell(problem.help(help).fix(fix.flatten()));
         } else if is_reserved(text) && !matches!(of, Shape::Text) {
             let title = format!("`{text}` is a word of the expression language");
             let problem = Problem::new(Code::ReservedName, span, title);
-            self.problems
-                .push(problem.help("an expression could not name it: choose another name"));
+            self.tell(problem.help("an expression could not name it: choose another name"));
         }
     }
 
@@ -177,14 +216,14 @@ impl<'a> Walk<'a> {
         } else {
             format!("it takes {}; leave the key out if there is none", expected(shape))
         };
-        self.problems.push(problem.help(help));
+        self.tell(problem.help(help));
     }
 
     fn wrong(&mut self, node: &Node<'_>, shape: Shape, key: &str) {
         let title = format!("`{key}` takes {}, and this is {}", expected(shape), node.kind());
         let span = first_line(self.source, node);
         let problem = Problem::new(Code::WrongType, span, title);
-        self.problems.push(match (shape, &node.value) {
+        self.tell(match (shape, &node.value) {
             (Shape::Script, Value::List(_)) => problem
                 .help("write several commands on lines of their own behind `run: |`")
                 .fix(commands::one_a_line(self.source, key, node)),

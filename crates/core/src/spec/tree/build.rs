@@ -114,6 +114,10 @@ impl<'s, 'p> Builder<'s, 'p> {
         }
     }
 
+    fn tell(&mut self, problem: Problem) {
+        Problem::add(self.problems, problem);
+    }
+
     fn document(&mut self, span: &Range<usize>) -> Result<(), Beyond> {
         self.documents += 1;
         if self.documents == 1 {
@@ -124,7 +128,7 @@ impl<'s, 'p> Builder<'s, 'p> {
             span.clone(),
             "the file holds more than one YAML document",
         );
-        self.problems.push(
+        self.tell(
             problem
                 .label("a second one begins here")
                 .help("put each pipeline into a file of its own"),
@@ -213,7 +217,7 @@ impl<'s, 'p> Builder<'s, 'p> {
     fn alias(&mut self, id: usize, span: Range<usize>) -> Result<(), Beyond> {
         let Some(node) = self.anchors.get(&id).cloned() else {
             let problem = Problem::new(Code::Alias, span.clone(), "an alias inside its own anchor");
-            self.problems.push(problem.help("it would unfold for ever: write the inner part out"));
+            self.tell(problem.help("it would unfold for ever: write the inner part out"));
             self.place(Node { span, value: Value::Broken });
             return Ok(());
         };
@@ -239,13 +243,13 @@ impl<'s, 'p> Builder<'s, 'p> {
                 "put `&{name}` before the value that it stands for, or quote the text"
             ))
         };
-        self.problems.push(problem);
+        self.tell(problem);
         self.finish(Node { span, value: Value::Broken }, 0, None)
     }
 
     fn tag(&mut self, tag: &Range<usize>) {
         let key = self.key_above().unwrap_or_default();
-        self.problems.push(slips::tag(self.source, key, tag));
+        self.tell(slips::tag(self.source, key, tag));
     }
 
     /// The nearest key that the next node is below of.
@@ -263,7 +267,7 @@ impl<'s, 'p> Builder<'s, 'p> {
         }
         let title = format!("the file unfolds to more than {NODES_MAX} values");
         let problem = Problem::new(Code::TooLarge, span.clone(), title).label("too many by here");
-        self.problems.push(problem.help("aliases of aliases multiply: write fewer of them"));
+        self.tell(problem.help("aliases of aliases multiply: write fewer of them"));
         Err(Beyond)
     }
 
@@ -277,7 +281,7 @@ impl<'s, 'p> Builder<'s, 'p> {
         for part in from.many() {
             if !matches!(part.value, Value::Map(_) | Value::Broken) {
                 let title = format!("`<<` merges maps, and this is {}", part.kind());
-                self.problems.push(Problem::new(Code::Merge, part.span.clone(), title));
+                self.tell(Problem::new(Code::Merge, part.span.clone(), title));
             }
             for entry in part.entries() {
                 if !seen.contains_key(&entry.key.text) {
@@ -299,14 +303,15 @@ impl<'s> Pairs<'s> {
             Value::Scalar(scalar) if !matches!(kind, "a number" | "true or false") => scalar.text,
             Value::Broken => return Pending::Refused,
             Value::Null | Value::Scalar(_) | Value::List(_) | Value::Map(_) => {
-                problems.push(key_not_text(source, &span, kind));
+                Problem::add(problems, key_not_text(source, &span, kind));
                 return Pending::Refused;
             }
         };
         if let Some(first) = self.seen.get(&text) {
             let title = format!("`{text}` is written twice");
             let problem = Problem::new(Code::DuplicateKey, span, title).label("the second");
-            problems.push(problem.also(first.clone(), "the first").help("keep one of them"));
+            let problem = problem.also(first.clone(), "the first").help("keep one of them");
+            Problem::add(problems, problem);
             return Pending::Refused;
         }
         self.seen.insert(text.clone(), span.clone());

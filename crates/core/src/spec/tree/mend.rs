@@ -10,6 +10,9 @@ use crate::problem::{Fix, Problem, Source};
 /// Slips mended in one file: beyond that, the file is something else than a pipeline with slips.
 const MENDS_MAX: usize = 50;
 
+/// Bytes that are read again while slips are mended: a file is read once for each.
+const READ_MAX: usize = 8 << 20;
+
 /// Slips of one kind that are mended in one line.
 const ALIKE_MAX: usize = 3;
 
@@ -36,7 +39,8 @@ impl Mended {
     pub(crate) fn new(source: &Source) -> Self {
         let (edits, problems) = (Vec::new(), Vec::new());
         let mut mended = Self { source: source.clone(), edits, problems, readable: false };
-        while mended.problems.len() < MENDS_MAX && !mended.readable {
+        let mends_max = MENDS_MAX.min((READ_MAX / source.text().len().max(1)).max(1));
+        while mended.problems.len() < mends_max && !mended.readable {
             let Err(error) = build(&mended.source, &mut Vec::new()) else {
                 mended.readable = true;
                 break;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::engine::{CancelLevel, EndedAs, RunOptions};
-use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
+use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{Condition, OnFailure, Plan, StepSpec, When};
 use windlass_core::requirement::Labels;
@@ -51,9 +51,14 @@ pub(crate) struct Witness {
     pub(super) reports: BTreeMap<Fence, BTreeSet<OutcomeKind>>,
     pub(super) deliveries: BTreeSet<Fence>,
     pub(super) keys: KeyBooks,
+    /// Until when steps that must not run beside themselves are not granted.
+    pub(super) embargo: Time,
+    /// Leases that were granted before the store lost something: what was said of them may have been forgotten.
+    pub(super) disputed: BTreeSet<Fence>,
 }
 
 pub(super) struct WorkerBook {
+    pub(super) life: Incarnation,
     pub(super) labels: Labels,
     pub(super) slots: u32,
 }
@@ -62,6 +67,8 @@ pub(super) struct LeaseBook {
     pub(super) run: RunId,
     pub(super) step: StepIx,
     pub(super) worker: WorkerId,
+    /// The life of the worker that it was granted to.
+    pub(super) life: Incarnation,
     pub(super) delivery: u16,
     /// The first takeover since it was granted or confirmed.
     pub(super) led_since: Option<Time>,
@@ -89,6 +96,8 @@ pub(super) struct RunBook {
     pub(super) cancel: Option<CancelLevel>,
     pub(super) failed: bool,
     pub(super) steps: Vec<StepBook>,
+    /// Steps that ended because no worker could run them, or what they need.
+    pub(super) idle: BTreeSet<StepIx>,
 }
 
 #[derive(Clone)]
@@ -127,6 +136,8 @@ impl Witness {
             reports: BTreeMap::new(),
             deliveries: BTreeSet::new(),
             keys: KeyBooks::default(),
+            disputed: BTreeSet::new(),
+            embargo: Time::ZERO,
         }
     }
 
@@ -179,27 +190,52 @@ impl RunBook {
         if !self.plan.is_join(node) {
             return self.step(node).status;
         }
-        let mut failed = false;
-        for edge in self.plan.needs(node) {
-            if !self.status(edge.step()).is_terminal() {
-                return StepStatus::Waiting;
-            }
-            failed |= edge.is_required() && self.fails(edge.step());
+        let mut cells = self.plan.needs(node).iter().map(|edge| self.status(edge.step()));
+        if cells.any(|status| !status.is_terminal()) {
+            StepStatus::Waiting
+        } else if self.fails(node) || self.could_not_run(node) {
+            StepStatus::Blocked
+        } else {
+            StepStatus::Succeeded
         }
-        if failed { StepStatus::Blocked } else { StepStatus::Succeeded }
     }
 
-    /// Whether a node's end keeps others from running.
+    /// Whether the failure of a node keeps others from running.
     pub(super) fn fails(&self, node: StepIx) -> bool {
-        let status = self.status(node);
-        let ignored = self.plan.spec(node).is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
-            && matches!(status, StepStatus::Failed | StepStatus::TimedOut);
-        status.fails_dependents() && !ignored
+        if self.plan.is_join(node) {
+            return self.need_failed(node);
+        }
+        let book = self.step(node);
+        let ignored = self.ignores_failure(node)
+            && matches!(book.status, StepStatus::Failed | StepStatus::TimedOut);
+        book.status.fails_dependents() && !self.idle.contains(&node) && !ignored
+    }
+
+    /// Whether a node keeps others from running because no worker could run it: a step, or a matrix of which no cell ran.
+    pub(super) fn could_not_run(&self, node: StepIx) -> bool {
+        if !self.plan.is_join(node) {
+            let book = self.step(node);
+            let ignored = self.ignores_failure(node) && book.status == StepStatus::Skipped;
+            return self.idle.contains(&node) && !ignored;
+        }
+        let mut cells = self.plan.needs(node).iter().map(|edge| self.status(edge.step()));
+        let idle = cells.all(|it| matches!(it, StepStatus::Skipped | StepStatus::Blocked));
+        idle && !self.fails(node) && self.need_could_not_run(node)
+    }
+
+    fn ignores_failure(&self, node: StepIx) -> bool {
+        self.plan.spec(node).is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
     }
 
     /// Whether a required need has failed.
     pub(super) fn need_failed(&self, step: StepIx) -> bool {
         self.plan.needs(step).iter().any(|edge| edge.is_required() && self.fails(edge.step()))
+    }
+
+    /// Whether a required need could not run.
+    pub(super) fn need_could_not_run(&self, step: StepIx) -> bool {
+        let mut needs = self.plan.needs(step).iter();
+        needs.any(|edge| edge.is_required() && self.could_not_run(edge.step()))
     }
 
     /// Whether all needs have ended in a way that lets the step run.
@@ -208,7 +244,9 @@ impl RunBook {
         let condition = self.plan.spec(step).map(|spec| spec.condition);
         ended
             && match condition {
-                Some(Condition::Success) => !self.need_failed(step),
+                Some(Condition::Success) => {
+                    !self.need_failed(step) && !self.need_could_not_run(step)
+                }
                 Some(Condition::Failure) => self.need_failed(step),
                 Some(Condition::Always) | None => true,
             }

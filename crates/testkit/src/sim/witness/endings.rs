@@ -95,7 +95,7 @@ impl Witness {
     fn given_up(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
         let strict = self.spec(run, step).stops_on_lost_contact();
         let alive = self.alive.get(&fence).is_some_and(|worker| !self.frozen.contains(worker));
-        must(!strict || !alive, "I12 self-fence", || {
+        must(!strict || !alive || self.disputed.contains(&fence), "I12 self-fence", || {
             format!("{fence} was given up while its process runs")
         })
     }
@@ -114,16 +114,32 @@ impl Witness {
         settled: &Settled,
         at: Time,
     ) -> Result<(), Broken> {
-        let book = self.run_mut(run)?;
-        let (state, need_failed) = (book.step(step), book.need_failed(step));
+        let state = self.run_mut(run)?.step(step);
         let free = !state.status.is_terminal() && state.lease.is_none();
         must(free, "I10 state machine", || {
             format!("run {run} {step} is {} and settled {settled:?}", state.status)
         })?;
+        self.has_reason((run, step), settled)?;
+        self.step_mut(run, step)?.status = settled.status();
+        if matches!(settled, Settled::Withheld { .. } | Settled::SkippedUnplaceable) {
+            self.run_mut(run)?.idle.insert(step);
+        }
+        self.node_ended(run, step, at)
+    }
+
+    /// What a step was settled for is so.
+    fn has_reason(&self, (run, step): (RunId, StepIx), settled: &Settled) -> Result<(), Broken> {
+        let book = &self.runs[&run];
         match settled {
             Settled::Blocked { cause } => {
-                must(need_failed && book.fails(*cause), "I5 dependency", || {
+                must(book.need_failed(step) && book.fails(*cause), "I5 dependency", || {
                     format!("run {run} {step} is blocked by nothing")
+                })?;
+            }
+            Settled::Withheld { cause } => {
+                let could_not = book.need_could_not_run(step) && book.could_not_run(*cause);
+                must(could_not, "I5 dependency", || {
+                    format!("run {run} {step} is withheld and its needs could run")
                 })?;
             }
             Settled::CancelledByFailure { .. } => {
@@ -147,8 +163,7 @@ impl Witness {
             | Settled::FailedKey { .. }
             | Settled::FailedNoKey { .. } => {}
         }
-        self.step_mut(run, step)?.status = settled.status();
-        self.node_ended(run, step, at)
+        Ok(())
     }
 
     /// Dependents whose last need this was have been ready since now.

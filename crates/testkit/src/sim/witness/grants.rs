@@ -1,13 +1,16 @@
 //! Rules on who gets which step when.
 
 use windlass_core::engine::{AGING, Event, PREFERS_PATIENCE};
-use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
 use windlass_core::outcome::StepStatus;
-use windlass_core::plan::{LockUse, Pin, WorkerFacts};
-use windlass_core::time::Time;
+use windlass_core::plan::{LockUse, Pin, StepSpec, WorkerFacts};
+use windlass_core::time::{Span, Time};
 
 use super::books::{Broken, LeaseBook, Witness, must};
 use crate::sim::marks::Marks;
+
+/// How long after an embargo its steps may still wait for their turn.
+const EMBARGO_SLACK: Span = Span::mins(2);
 
 /// A step that others passed this often at its locks has been starved: the engine reserves after eight.
 const PASSED_MAX: u32 = 30;
@@ -49,14 +52,15 @@ impl Witness {
         self.placed(worker, (run, step), fence)?;
         self.preferred(worker, (run, step), at, marks)?;
         self.within_locks(run, step, fence)?;
-        self.fair(run, step)?;
+        self.fair(run, step, at)?;
         if spec.locks.len() > 1 {
             marks.hit("step with two locks granted");
         }
         if spec.placement.pin == Pin::Leader {
             marks.hit("pinned step ran with the leader");
         }
-        let lease = LeaseBook { run, step, worker, delivery, led_since: None, end: None };
+        let life = self.workers.get(&worker).map_or(Incarnation::default(), |book| book.life);
+        let lease = LeaseBook { run, step, worker, life, delivery, led_since: None, end: None };
         self.leases.insert(fence, lease);
         self.live.insert(fence);
         let state = self.step_mut(run, step)?;
@@ -91,7 +95,8 @@ impl Witness {
             .iter()
             .map(|fence| &self.leases[fence])
             .filter(|lease| lease.worker == worker);
-        let open = mine.clone().count();
+        // What nothing proved dead keeps its lease, and takes no slot of the next life.
+        let open = mine.clone().filter(|lease| lease.life == book.life).count();
         must(spec.may_lease_ahead() || open < book.slots as usize, "I7 placement", || {
             format!(
                 "{fence} needs a slot of {worker}, which has {open} leases in {} slots",
@@ -154,13 +159,14 @@ impl Witness {
     }
 
     /// Who goes first: no step with far more urgency, counting its wait, is left behind; nobody is passed for ever.
-    fn fair(&mut self, run: RunId, step: StepIx) -> Result<(), Broken> {
+    fn fair(&mut self, run: RunId, step: StepIx, at: Time) -> Result<(), Broken> {
         let (mine, spec) = (self.rank(run, step), self.spec(run, step));
         let mut passed = Vec::new();
         for (other_run, other) in self.rivals(run, step) {
             let (book, theirs) = (&self.runs[&other_run], self.spec(other_run, other));
             let rank = self.rank(other_run, other);
             let plain = theirs.locks.is_empty()
+                && !self.is_embargoed(theirs, at)
                 && theirs.placement.requirement.preferences().next().is_none()
                 && theirs.per_worker.is_none()
                 && book.step(other).attempt == 1;
@@ -178,6 +184,12 @@ impl Witness {
             }
         }
         self.passed(passed)
+    }
+
+    /// Whether lost grants may keep a step waiting, now or until a moment ago.
+    fn is_embargoed(&self, spec: &StepSpec, at: Time) -> bool {
+        let exclusive = spec.stops_on_lost_contact() || spec.retry.lost == 0;
+        exclusive && at <= self.embargo + EMBARGO_SLACK
     }
 
     /// Each of these saw a step take one of its locks that was no better placed.

@@ -10,6 +10,7 @@ mod grants;
 mod last;
 mod once;
 mod records;
+mod rollback;
 mod truth;
 
 pub(crate) use books::{Broken, Witness};

@@ -1,5 +1,7 @@
 //! Rules on committed records.
 
+use std::collections::BTreeSet;
+
 use windlass_core::engine::{CancelLevel, Event, Settled};
 use windlass_core::id::{Fence, RunId, Term, WorkerId};
 use windlass_core::outcome::{RunStatus, StepStatus};
@@ -42,9 +44,13 @@ impl Witness {
 
     fn fold(&mut self, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
         match event {
-            Event::Led { term, own, .. } => self.led(*term, *own, at),
-            Event::WorkerRegistered { worker, labels, slots, .. } => {
-                let book = WorkerBook { labels: labels.clone(), slots: *slots };
+            Event::Led { term, own, embargo, .. } => {
+                self.embargoed(*term, *embargo);
+                self.led(*term, *own, at)
+            }
+            Event::WorkerRegistered { worker, incarnation, labels, slots, .. } => {
+                let (life, labels) = (*incarnation, labels.clone());
+                let book = WorkerBook { life, labels, slots: *slots };
                 self.registered(*worker, book, marks);
                 Ok(())
             }
@@ -85,6 +91,14 @@ impl Witness {
             | Event::TokenRevoked { .. }
             | Event::Acted { .. }
             | Event::RunSealed { .. } => Ok(()),
+        }
+    }
+
+    fn embargoed(&mut self, term: Term, embargo: Option<Time>) {
+        self.embargo = embargo.unwrap_or_default().max(self.embargo);
+        // A leader that hears of a loss takes over from itself.
+        if term == self.term && embargo.is_some() {
+            self.term = Term(term.0 - 1);
         }
     }
 
@@ -158,6 +172,7 @@ impl Witness {
             cancel: None,
             failed: false,
             steps: vec![fresh; plan.node_count() as usize],
+            idle: BTreeSet::new(),
         };
         for reuse in reused {
             marks.hit("reused outcome");
@@ -230,13 +245,14 @@ fn mark(event: &Event, marks: &mut Marks) {
 fn mark_settled(settled: &Settled, marks: &mut Marks) {
     match settled {
         Settled::Blocked { .. } => marks.hit("blocked by a failed need"),
+        Settled::Withheld { .. } => marks.hit("withheld: a need could not run"),
+        Settled::SkippedUnplaceable => marks.hit("skipped: no worker could run it"),
         Settled::CancelledByFailure { .. } => marks.hit("fail-fast ended the rest"),
         Settled::SkippedByCondition => marks.hit("skipped by condition"),
         Settled::SkippedByValues { .. } => marks.hit("skipped by values"),
         Settled::Superseded { .. } => marks.hit("newer run superseded an older one"),
         Settled::FailedNoWorker => marks.hit("nobody to run it in time"),
         Settled::CancelledWithRun
-        | Settled::SkippedUnplaceable
         | Settled::FailedCondition { .. }
         | Settled::FailedNoLock
         | Settled::FailedTooLarge { .. }

@@ -69,7 +69,7 @@ fn keep(client: &Client, run: SealedRun) -> Work<'_, ()> {
         if more.last.is_empty() {
             return keep_first(client, &run, &first).await.map(drop);
         }
-        client.batch_execute("BEGIN").await?;
+        client.batch_execute("BEGIN; SET LOCAL synchronous_commit = on").await?;
         if !keep_first(client, &run, &first).await? {
             return client.batch_execute("ROLLBACK").await;
         }

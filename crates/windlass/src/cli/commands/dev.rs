@@ -6,6 +6,7 @@ use windlass_core::time::Span;
 
 use super::serve::{RATE, address, lease};
 use crate::cli::context::Context;
+use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, with_labels};
 use crate::cli::logging::LogArgs;
@@ -28,6 +29,7 @@ Everything runs on this machine and ends with Ctrl-C. Kill a worker and see its 
 Examples:
   windlass dev --workers 3
   windlass submit examples/tour.yml --wait --to http://127.0.0.1:7700")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     #[command(flatten)]
     _file: ConfigArgs,
@@ -46,6 +48,14 @@ pub(crate) struct Args {
     /// How long a step belongs to a worker that is not heard
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
+    /// Ask for no token on a loopback address: every user of this machine can run commands here
+    #[arg(long)]
+    no_token: bool,
+    /// Start on a store in a folder that has lost what it had acknowledged; locks wait 10m for lost leases to end
+    #[arg(long)]
+    accept_lost_history: bool,
+    #[command(flatten)]
+    environment: EnvironmentArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -75,13 +85,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             name: environment::host_name(),
             stand_by: StandBy::Refuse,
             term: TERM,
+            accept_lost_history: args.accept_lost_history,
             ca: None,
             ttl: args.lease_ttl,
             runs: Runs::PinnedOnly,
+            no_token: args.no_token,
             token_file,
             observe: None,
             slots: each,
             labels: context.compiled.labels(&with_labels(&[])),
+            policy: args.environment.policy(),
             compiled: context.compiled.clone(),
             root: context.folder.clone(),
             metrics: None,

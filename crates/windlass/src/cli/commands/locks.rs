@@ -58,7 +58,8 @@ fn table(locks: &[Value], now: Time) -> Table {
         let taken = format!("{}/{}", holders.len(), lock["slots"]);
         let mut lock_cells = [name.to_owned(), taken, lock["waiting"].to_string()];
         if holders.is_empty() {
-            table.row(lock_cells.clone());
+            let embargo = lock["embargo"].as_str().map(|until| format!("nobody before {until}"));
+            table.row(lock_cells.clone().into_iter().chain(embargo));
         }
         for holder in holders {
             let text = |key: &str| holder[key].as_str().unwrap_or_default().to_owned();

@@ -51,11 +51,14 @@ pub(crate) struct Args {
     /// Print each line as a JSON object
     #[arg(long)]
     json: bool,
+    /// Print every byte as it is, also to a terminal, which obeys it
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
     #[command(flatten)]
     origin: OriginArgs,
 }
 
-/// Prints logs as they are.
+/// Prints logs.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let reading = Reading::open(&args.origin, context)?;
     let known = reading.known(&args.run)?;
@@ -69,7 +72,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         reading: &reading,
         plan: Arc::clone(known.summary.plan()),
         look: &context.err,
-        json: args.json,
+        form: match args {
+            Args { json: true, .. } => Form::Json,
+            Args { raw: false, .. } if output::data_is_seen() => Form::Lines(context.out.colour),
+            _ => Form::Raw,
+        },
         ends: BTreeMap::new(),
         last: None,
     };
@@ -140,10 +147,30 @@ struct Printer<'a> {
     reading: &'a Reading,
     plan: Arc<Plan>,
     look: &'a Look,
-    json: bool,
+    form: Form,
     /// How far each is printed, and the line that has begun.
     ends: BTreeMap<LogId, (u64, Lines)>,
     last: Option<LogId>,
+}
+
+/// How output is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Every byte as it is: for files and programs.
+    Raw,
+    /// In lines that no terminal obeys, but for colours.
+    Lines(Colour),
+    /// In lines, each as an object.
+    Json,
+}
+
+impl Form {
+    const fn colour(self) -> Colour {
+        match self {
+            Self::Lines(colour) => colour,
+            Self::Raw | Self::Json => Colour::Off,
+        }
+    }
 }
 
 /// Whether anybody still reads.
@@ -172,7 +199,7 @@ impl Printer<'_> {
             if bytes.is_empty() {
                 return Ok(true);
             }
-            if several && !self.json && self.last != Some(log) {
+            if several && self.form != Form::Json && self.last != Some(log) {
                 output::talk(&self.look.paint(Ink::Strong, &self.title(log)));
             }
             self.last = Some(log);
@@ -191,9 +218,10 @@ impl Printer<'_> {
     }
 
     fn put(&mut self, log: LogId, from: u64, bytes: &[u8]) -> bool {
-        let (end, lines) = self.ends.entry(log).or_insert_with(|| (0, Lines::new(Colour::Off)));
+        let begun = || (0, Lines::new(self.form.colour()));
+        let (end, lines) = self.ends.entry(log).or_insert_with(begun);
         *end = from + bytes.len() as u64;
-        if !self.json {
+        if self.form == Form::Raw {
             return output::bytes(bytes);
         }
         let mut text = Vec::new();
@@ -202,6 +230,9 @@ impl Printer<'_> {
     }
 
     fn put_line(&self, log: LogId, line: &str) -> bool {
+        if self.form != Form::Json {
+            return output::bytes(format!("{line}\n").as_bytes());
+        }
         let object = serde_json::json!({
             "run": log.run.to_string(), "step": log.step.0,
             "name": self.plan.name(log.step),
@@ -213,7 +244,7 @@ impl Printer<'_> {
     /// Prints the lines that have begun: nothing more comes.
     fn close(&mut self) {
         for (log, (_, mut lines)) in std::mem::take(&mut self.ends) {
-            if let Some(line) = lines.flush().filter(|_| self.json) {
+            if let Some(line) = lines.flush().filter(|_| self.form != Form::Raw) {
                 self.put_line(log, &line);
             }
         }

@@ -124,6 +124,7 @@ fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order
     Ok(Some(Order {
         root,
         store: Some(folder),
+        accept_lost_history: false,
         what,
         slots: args.how.slots(),
         labels: context.compiled.labels(&args.how.labels()),

@@ -16,10 +16,10 @@ use crate::cli::instances::{self, InstanceArgs, Leading, Meets, Part, Working};
 use crate::cli::load::Loaded;
 use crate::cli::output::{self, Hints, Ink, Level, LogFormat, Logger, quoted};
 use crate::cli::part::PartArgs;
-use crate::cli::project::{STORE, Target};
+use crate::cli::project::{STORE, Target, store_address};
 use crate::cli::reading;
 use crate::cli::running::{self, Order, What};
-use crate::local::system_now;
+use crate::local::{StoreAddress, system_now};
 
 /// Run a pipeline on this machine
 #[derive(Debug, clap::Args)]
@@ -56,6 +56,9 @@ pub(crate) struct Args {
     /// Where to keep runs: a folder, or `memory`
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
+    /// Start on a store in a folder that has lost what it had acknowledged; locks wait 10m for lost leases to end
+    #[arg(long)]
+    accept_lost_history: bool,
     #[command(flatten)]
     how: HowArgs,
     #[command(flatten)]
@@ -90,11 +93,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         }
         Part::Works(meets) => return args.work(*meets, root, context),
     };
-    let store = args.store(&root);
+    let store = args.store(&root)?;
     running::run(Order {
         hints: args.hints(&target, context, store.as_deref()),
         root,
         store,
+        accept_lost_history: args.accept_lost_history,
         what: args.what(expanded, leading.as_deref()),
         leading,
         slots: args.how.slots(),
@@ -157,11 +161,20 @@ impl Args {
         Ok(reading::root(store, context, &reading::folder(store, context)?))
     }
 
-    fn store(&self, root: &Path) -> Option<PathBuf> {
-        match self.store.as_deref() {
-            Some("memory") => None,
-            Some(folder) => Some(folder.trim_start_matches("sqlite:").into()),
-            None => Some(root.join(STORE)),
+    /// The folder of the run's store, unless it is kept in memory.
+    fn store(&self, root: &Path) -> Result<Option<PathBuf>, CliError> {
+        let Some(named) = self.store.as_deref() else { return Ok(Some(root.join(STORE))) };
+        if named == "memory" {
+            return Ok(None);
+        }
+        match store_address(named)? {
+            StoreAddress::Folder(folder) => Ok(Some(folder)),
+            shared @ StoreAddress::Postgres { .. } => {
+                let what = format!("`run` keeps its store in a folder, and {shared} is a database");
+                Err(CliError::usage(what).hint(
+                    "start a controller with `windlass serve --store postgres://…`, and run there: `windlass submit FILE --to URL --wait`",
+                ))
+            }
         }
     }
 

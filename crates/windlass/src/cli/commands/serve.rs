@@ -4,10 +4,12 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_core::engine::TTL_MAX;
 use windlass_core::spec::duration;
 use windlass_core::time::Span;
 
 use crate::cli::context::Context;
+use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
@@ -37,6 +39,7 @@ Examples:
   windlass serve --listen 0.0.0.0:7700 --token-file token --tls-cert tls.pem --tls-key tls.key
   windlass serve --store postgres://windlass@db.example/windlass --listen 0.0.0.0:7700 \\
     --token-file token --advertise http://a.example:7700")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub(crate) struct Args {
     #[command(flatten)]
     _file: ConfigArgs,
@@ -77,6 +80,9 @@ pub(crate) struct Args {
     /// How long a step belongs to a worker that is not heard, such as 15s
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
+    /// Start on a store in a folder that has lost what it had acknowledged; locks wait 10m for lost leases to end
+    #[arg(long)]
+    accept_lost_history: bool,
     /// Run nothing here but steps pinned to the leader
     #[arg(long)]
     no_exec: bool,
@@ -107,6 +113,11 @@ pub(crate) struct Args {
     /// Advertise one more label
     #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
+    /// Ask for no token on a loopback address: every user of this machine can run commands here
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
+    #[command(flatten)]
+    environment: EnvironmentArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -114,12 +125,12 @@ pub(crate) struct Args {
 /// Far more than anybody needs who reads what he asked for, and little for a controller.
 pub(super) const RATE: u32 = 1_000;
 
-/// A lease that is shorter than this is lost by the pause of a busy machine; one that is longer keeps a dead worker's
-/// steps waiting for a day.
-const LEASES: (Span, Span) = (Span::secs(2), Span::hours(24));
+/// A lease that is shorter than this is lost by the pause of a busy machine; one that is longer might outlast what locks
+/// wait for after lost history.
+const LEASES: (Span, Span) = (Span::secs(2), TTL_MAX);
 
-pub(super) fn lease(text: &str) -> Result<Span, String> {
-    within(text, LEASES, "it lasts from 2s to 24h")
+pub(in crate::cli) fn lease(text: &str) -> Result<Span, String> {
+    within(text, LEASES, "it lasts from 2s to 10m: locks wait that long after lost history")
 }
 
 /// A term that is shorter is lost by the pause of a busy database; after one that is longer a cluster stands still for
@@ -133,7 +144,11 @@ fn term(text: &str) -> Result<Span, String> {
     within(text, TERMS, "it lasts from 1s to 5m")
 }
 
-fn within(text: &str, (least, most): (Span, Span), otherwise: &str) -> Result<Span, String> {
+pub(in crate::cli) fn within(
+    text: &str,
+    (least, most): (Span, Span),
+    otherwise: &str,
+) -> Result<Span, String> {
     let span = duration(text).map_err(|_| "write it like 15s or 2m".to_owned())?;
     if (least..=most).contains(&span) { Ok(span) } else { Err(otherwise.to_owned()) }
 }
@@ -247,13 +262,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             args.role.map_or(StandBy::Wait, Into::into)
         },
         term: args.term.unwrap_or(TERM),
+        accept_lost_history: args.accept_lost_history,
         ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         ttl: args.lease_ttl,
         runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },
+        no_token: args.no_token,
         token_file: args.token_file.clone(),
         slots: if observe.is_some() { 0 } else { args.jobs.unwrap_or_else(cores) },
         observe,
         labels: context.compiled.labels(&with_labels(&args.label)),
+        policy: args.environment.policy(),
         compiled: context.compiled.clone(),
         root: context.folder.clone(),
         metrics: args.metrics_listen,

@@ -8,6 +8,7 @@ use windlass_core::time::Span;
 use super::{drain, revoke};
 use crate::cli::context::Context;
 use crate::cli::environment;
+use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::how::{cores, label, with_labels};
 use crate::cli::logging::LogArgs;
@@ -24,7 +25,8 @@ use crate::link::post::{Key, Site};
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
 Steps run in the current directory. It opens no port. The first Ctrl-C or SIGTERM lets steps
-finish and takes no more, the second one ends them and gives them back.
+finish and takes no more, the second one ends them and gives them back. Output that no controller
+has taken stays in the state directory; the next start with the same directory sends it.
 
 Examples:
   windlass worker --join http://build.example:7700
@@ -59,6 +61,8 @@ pub(crate) struct Args {
     /// What it keeps between its lives; `.windlass/workers/NAME` if not said
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    environment: EnvironmentArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -145,6 +149,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         join: join(args, context)?,
         slots: args.slots.unwrap_or_else(cores),
         labels: context.compiled.labels(&with_labels(&args.label)),
+        policy: args.environment.policy(),
         compiled: context.compiled.clone(),
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),

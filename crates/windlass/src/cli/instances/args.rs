@@ -10,14 +10,23 @@ use windlass_core::time::Span;
 use super::contact::watched;
 use super::leading::Leading;
 use super::working::Meets;
+use crate::cli::commands::serve::{lease, within};
 use crate::cli::context::Context;
 use crate::cli::environment::{self, set};
 use crate::cli::error::CliError;
 use crate::cli::how::read_duration;
 use crate::link::post::{Key, Site};
+use crate::local::TTL;
 
-/// How long an instance goes on without its leader, or without the link: a restart of either takes less.
+/// How long an instance goes on without its leader: a restart of it takes less, also if the link keeps its place for
+/// [`LINK_GRACE`] first.
 const GRACE: Duration = Duration::from_mins(1);
+
+/// How long an instance goes on without the link: a restart of the link takes less.
+const LINK_GRACE: Duration = Duration::from_secs(30);
+
+/// The shortest: less is lost by the pause of a busy machine. A tenth of it and half a second are left to stop in.
+const LINK_GRACES: (Span, Span) = (Span::secs(2), Span::hours(1));
 
 /// How long others are waited for that may not have begun: runners of a CI service start minutes apart.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -46,9 +55,15 @@ pub(crate) struct InstanceArgs {
     /// minutes if this is not said
     #[arg(long, value_name = "DURATION", value_parser = read_duration)]
     leader_grace: Option<Span>,
-    /// How long to go on without the link; 60s if not said
-    #[arg(long, value_name = "DURATION", value_parser = read_duration)]
+    /// Go on without the link for this long; a killed instance 0 keeps its place there for as long (default: 30s)
+    #[arg(long, value_name = "DURATION", value_parser = link_grace)]
     link_grace: Option<Span>,
+    /// Keep a step for another instance that is not heard for this long (default: 15s)
+    #[arg(long, value_name = "DURATION", value_parser = lease)]
+    lease_ttl: Option<Span>,
+    /// Have the other instances report this often (default: a third of the lease duration)
+    #[arg(long, value_name = "DURATION", value_parser = read_duration)]
+    heartbeat: Option<Span>,
 }
 
 /// The part of this process in a run.
@@ -99,6 +114,8 @@ struct Said {
     min_workers: Option<u32>,
     leader_grace: Option<Duration>,
     link_grace: Option<Duration>,
+    lease_ttl: Option<Span>,
+    heartbeat: Option<Span>,
 }
 
 impl Said {
@@ -114,8 +131,9 @@ impl Said {
             min_workers: or_variable(args.min_workers, "WINDLASS_MIN_WORKERS", count)?,
             leader_grace: or_variable(args.leader_grace, "WINDLASS_LEADER_GRACE", read_duration)?
                 .map(time),
-            link_grace: or_variable(args.link_grace, "WINDLASS_LINK_GRACE", read_duration)?
-                .map(time),
+            link_grace: or_variable(args.link_grace, "WINDLASS_LINK_GRACE", link_grace)?.map(time),
+            lease_ttl: or_variable(args.lease_ttl, "WINDLASS_LEASE_TTL", lease)?,
+            heartbeat: or_variable(args.heartbeat, "WINDLASS_HEARTBEAT", read_duration)?,
         })
     }
 
@@ -127,6 +145,7 @@ impl Said {
                 format!("of {} instances {others} can join, not {min_workers}", shared.total);
             return Err(CliError::usage(what).hint("--min-workers counts without instance 0"));
         }
+        self.check_pace()?;
         let (site, key) = place(&shared);
         let mailboxes = context.links.open(&site);
         Ok(Leading {
@@ -138,8 +157,21 @@ impl Said {
             patience: self.leader_grace.unwrap_or(PATIENCE),
             expected_for: self.leader_grace.unwrap_or(GRACE),
             unplaceable: Unplaceable::Skip,
-            link_grace: self.link_grace.unwrap_or(GRACE),
+            link_grace: self.link_grace.unwrap_or(LINK_GRACE),
+            lease_ttl: self.lease_ttl,
+            heartbeat: self.heartbeat,
         })
+    }
+
+    /// A lease must outlast two heartbeats.
+    fn check_pace(&self) -> Result<(), CliError> {
+        let Some(heartbeat) = self.heartbeat else { return Ok(()) };
+        let ttl = self.lease_ttl.unwrap_or(TTL);
+        if heartbeat > Span::ZERO && heartbeat.times(2) <= ttl {
+            return Ok(());
+        }
+        let what = format!("--heartbeat {heartbeat} does not fit into --lease-ttl {ttl} twice");
+        Err(CliError::usage(what).hint("leave --heartbeat out: it is a third of --lease-ttl then"))
     }
 
     fn works(&self, instance: u32, shared: Shared, context: &Context) -> Result<Meets, CliError> {
@@ -157,9 +189,13 @@ impl Said {
             contact,
             patience: self.leader_grace.unwrap_or(PATIENCE),
             leader_grace: self.leader_grace.unwrap_or(GRACE),
-            link_grace: self.link_grace.unwrap_or(GRACE),
+            link_grace: self.link_grace.unwrap_or(LINK_GRACE),
         })
     }
+}
+
+fn link_grace(text: &str) -> Result<Span, String> {
+    within(text, LINK_GRACES, "it lasts from 2s to 1h")
 }
 
 /// The mailboxes of a run, and what proves letters there.

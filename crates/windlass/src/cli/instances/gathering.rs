@@ -11,6 +11,7 @@ use windlass_core::id::{Incarnation, RunId, WorkerId};
 
 use super::leading::Leading;
 use crate::controller::Handle;
+use crate::store::private;
 
 /// The file in a store that says under which name instances met there last.
 const MET_AS: &str = "met-as";
@@ -53,7 +54,7 @@ impl Leading {
         }
         Self::dismiss(handle).await;
         // Without it somebody is gone sooner than need be, or later.
-        drop(fs::write(file, &self.meeting.name));
+        drop(private::write(&file, &self.meeting.name));
     }
 }
 

@@ -8,11 +8,13 @@ use tokio::task::JoinHandle;
 use windlass_core::engine::{CancelLevel, Unplaceable};
 use windlass_core::instance::{Epitaph, Meeting};
 use windlass_core::summary::Summary;
+use windlass_core::time::Span;
 
 use super::again;
 use super::gathering::others;
 use crate::cli::environment;
 use crate::cli::error::CliError;
+use crate::clock::Clock;
 use crate::controller::post::{Desk, Epitaph as Left, PostError, Terms};
 use crate::controller::{Handle, Intake};
 use crate::link::post::{Key, MailError, Mailboxes, Unread};
@@ -45,8 +47,12 @@ pub(crate) struct Leading {
     pub(crate) expected_for: Duration,
     /// What becomes of a step that none of them can run.
     pub(crate) unplaceable: Unplaceable,
-    /// How long it goes on without the link.
+    /// How long it goes on without the link, which keeps its place for as long.
     pub(crate) link_grace: Duration,
+    /// How long a step belongs to another instance that is not heard.
+    pub(crate) lease_ttl: Option<Span>,
+    /// How often the others exchange at least.
+    pub(crate) heartbeat: Option<Span>,
 }
 
 impl Leading {
@@ -115,7 +121,9 @@ impl Post {
     ) -> Result<Self, CliError> {
         let host = environment::host_name();
         let by = format!("instance 0 on {host} (process {})", std::process::id());
-        let terms = Terms { link_grace: leading.link_grace, ..Terms::of(by) };
+        // It leads for as long as the link keeps its place, and no longer.
+        let (term, link_grace) = (leading.link_grace, leading.link_grace);
+        let terms = Terms { by, term, link_grace, clock: Clock::of_machine() };
         let handle = station.handle().clone();
         let intake = Intake::new(handle.clone(), Arc::clone(station.histories()), logs);
         let at = (Arc::clone(&leading.mailboxes), leading.key.clone());

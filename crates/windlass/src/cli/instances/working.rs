@@ -1,10 +1,14 @@
 //! Every instance but the first: a worker that ends with the run.
 
+use std::future::{Future, pending};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{sleep, timeout};
 use windlass_core::engine::CancelLevel;
+use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::instance::{Epitaph, Meeting};
 use windlass_core::requirement::Labels;
 use windlass_core::session::Refusal;
@@ -19,6 +23,12 @@ use crate::cli::serving::{Join, Joined, NotJoined, Work};
 use crate::link::post::{Key, Links, PostLink, Site};
 use crate::shutdown::ShutdownSender;
 use crate::worker::{Ends, StateError, WorkerError};
+
+/// How long the leader may take to acknowledge that the run is to be killed: long beside a round trip through the link.
+const HEARD_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long it may take from then until the run has ended.
+const OBEYED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Whom an instance meets, and how long it waits for them.
 #[derive(Debug)]
@@ -60,7 +70,8 @@ pub(crate) struct Working {
 /// Works until the run has ended, and returns the exit code.
 pub(crate) fn work(order: Working) -> Result<u8, CliError> {
     let (meets, work) = order.split();
-    crate::cli::reading::runtime()?.block_on(async {
+    let runtime = crate::cli::reading::runtime()?;
+    let ended = runtime.block_on(async {
         let mut signals = Signals::listen()
             .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
         let joined = tokio::select! {
@@ -68,11 +79,17 @@ pub(crate) fn work(order: Working) -> Result<u8, CliError> {
             why = meets.contact.lost(meets.link_grace) => return Err(meets.link_lost(&why)),
             _ = signals.next() => return Ok(exit::INTERRUPTED),
         };
-        match joined {
-            Ok(joined) => Instance { meets: &meets, log: work.log }.work(joined, signals).await,
-            Err(why) => meets.not_joined(why).await,
-        }
-    })
+        let joined = match joined {
+            Ok(joined) => joined,
+            Err(why) => return meets.not_joined(why).await,
+        };
+        let unsent = joined.unsent();
+        let ended = Instance { meets: &meets, log: work.log }.work(joined, signals).await;
+        unsent.tell_last(ended, work.log)
+    });
+    // Dropped, it would wait for threads that may be blocked.
+    runtime.shutdown_background();
+    ended
 }
 
 impl Working {
@@ -86,6 +103,8 @@ impl Working {
             name,
             slots,
             labels,
+            // The user who wrote the pipeline started all instances: they pass what one machine would.
+            policy: EnvironmentPolicy::PassAll,
             compiled,
             root,
             patience: Some(meets.patience),
@@ -103,40 +122,55 @@ struct Instance<'a> {
 }
 
 impl Instance<'_> {
-    /// Ctrl-C ends the run, for everybody; a polite end is this instance's alone.
+    /// Ctrl-C ends the run, in every instance; SIGTERM ends this instance alone. The second of either ends this instance
+    /// whether or not the leader answers, the third without waiting for anything.
     async fn work(&self, joined: Joined, mut signals: Signals) -> Result<u8, CliError> {
         let (drain, first) = ShutdownSender::new();
         let (kill, second) = ShutdownSender::new();
         let leader = joined.by_letters();
         let worker = joined.work(Ends { drain: first, kill: Some(second) });
-        tokio::pin!(worker);
         let lost = self.meets.contact.lost(self.meets.link_grace);
-        tokio::pin!(lost);
+        tokio::pin!(worker, lost);
+        let mut overdue: Pin<Box<dyn Future<Output = ()>>> = Box::pin(pending());
         let (mut interrupts, mut ends) = (0_u32, 0_u32);
         loop {
             tokio::select! {
-                done = &mut worker => return self.ended(done),
+                done = &mut worker => return self.ended(done, interrupts),
                 why = &mut lost => {
                     kill.shut_down();
                     drop(worker.await);
                     return Err(self.meets.link_lost(&why));
                 }
+                () = &mut overdue => {
+                    overdue = Box::pin(pending());
+                    kill.shut_down();
+                }
                 told = signals.next() => match told {
                     Told::Cancel => {
                         interrupts += 1;
-                        if interrupts > 2 {
-                            kill.shut_down();
-                            drop(worker.await);
-                            return Ok(exit::INTERRUPTED);
+                        match interrupts {
+                            1 => self.cancel(leader.clone()),
+                            2 => overdue = Box::pin(kill_run(leader.clone())),
+                            _ => return Ok(exit::INTERRUPTED),
                         }
-                        self.cancel(leader.clone(), interrupts);
                     }
                     Told::End => {
                         ends += 1;
-                        self.end(ends, &drain, &kill);
+                        match ends {
+                            1 | 2 => self.end(ends, &drain, &kill),
+                            _ => return Ok(exit::INTERRUPTED),
+                        }
                     }
                 },
             }
+        }
+    }
+
+    /// Asks the leader to end the run politely.
+    fn cancel(&self, leader: Option<PostLink>) {
+        self.log.note(Level::Info, "cancelling the run");
+        if let Some(leader) = leader {
+            tokio::spawn(async move { drop(leader.cancel(CancelLevel::Stop).await) });
         }
     }
 
@@ -150,17 +184,9 @@ impl Instance<'_> {
         order.shut_down();
     }
 
-    /// Asks the leader to end the run: the first time politely.
-    fn cancel(&self, leader: Option<PostLink>, times: u32) {
-        let level = if times == 1 { CancelLevel::Stop } else { CancelLevel::Kill };
-        self.log.note(Level::Info, "cancelling the run");
-        if let Some(leader) = leader {
-            tokio::spawn(async move { drop(leader.cancel(level).await) });
-        }
-    }
-
-    fn ended(&self, done: Result<(), WorkerError>) -> Result<u8, CliError> {
+    fn ended(&self, done: Result<(), WorkerError>, interrupts: u32) -> Result<u8, CliError> {
         match done {
+            Ok(()) if interrupts > 0 => Ok(exit::INTERRUPTED),
             Ok(()) => Ok(exit::SUCCESS),
             Err(WorkerError::Over(epitaph)) => Ok(over(&epitaph)),
             Err(WorkerError::Refused(Refusal::NameTaken { by, .. })) => {
@@ -223,6 +249,16 @@ impl Meets {
     fn link_lost(&self, why: &str) -> CliError {
         let waited = self.link_grace.as_secs();
         CliError::unreachable(format!("no contact with the link for {waited} s: {why}"))
+    }
+}
+
+/// Asks the leader to kill the run. Returns when this instance must end by itself: the leader does not answer, or nothing
+/// comes of it.
+async fn kill_run(leader: Option<PostLink>) {
+    let Some(leader) = leader else { return };
+    let heard = timeout(HEARD_WITHIN, leader.cancel(CancelLevel::Kill)).await;
+    if matches!(heard, Ok(Ok(()))) {
+        sleep(OBEYED_WITHIN).await;
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::mem;
 
+use windlass_core::shown::misleads;
+
 use super::look::Colour;
 
 /// Bytes of a line; what is longer is cut. More than any line for people, less than a screen of them hurts.
@@ -144,6 +146,8 @@ impl Lines {
             '\u{9b}' => self.begin_control(),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::Word,
             c if c.is_control() => {}
+            // What hides itself, or turns the order of a text round, is written out.
+            c if misleads(c) => c.escape_default().for_each(|c| self.put(c)),
             c => self.put(c),
         }
     }

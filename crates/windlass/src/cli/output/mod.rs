@@ -12,6 +12,7 @@
 //! | `screen`, `block`, `step_line` | a run while it runs |
 //! | `painter`, `terminal`, `tty`, `keys` | getting it onto the terminal |
 //! | `ending`, `failure`, `hints`, `steps_table` | a run that has ended |
+//! | `visible` | names and messages of others, which no terminal obeys |
 //! | `name` | commands as those of somebody's own program |
 //! | `moment` | what runs now and what waits for what |
 //! | `log` | what processes that stay say, in lines or objects |
@@ -44,6 +45,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod tty;
+mod visible;
 mod voices;
 mod width;
 
@@ -59,7 +61,7 @@ pub use look::{Colour, Look, Manner, Signs};
 pub use moment::{moment, why_phrase};
 pub(super) use name::{go_by, named};
 pub use painter::Painter;
-pub(super) use print::{bytes, data, event, objects, talk};
+pub(super) use print::{bytes, data, data_is_seen, event, objects, talk};
 pub use screen::{Line, Screen, ScreenOptions, Sink};
 pub use span_text::span_text;
 pub use table::{Align, Table};

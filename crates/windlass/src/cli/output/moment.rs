@@ -1,6 +1,6 @@
 //! What runs now, since when, and what waits for what: the answer to `t` and to SIGUSR1.
 
-use windlass_core::engine::Why;
+use windlass_core::engine::{Utc, Why};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::StepStatus;
 use windlass_core::summary::{Step, Summary};
@@ -60,6 +60,10 @@ pub fn why_phrase(why: &Why, summary: &Summary, now: Time) -> String {
             format!("for its try {attempt} in {}", span_text(until.since(now)))
         }
         Why::Settling => "about to end".to_owned(),
+        Why::Embargo { until } => format!(
+            "until {}: the store's history is not proven unbroken, a lock holder may still run",
+            Utc(*until)
+        ),
         Why::Locks { waiting } => {
             let lock = |wait: &windlass_core::engine::LockWait| {
                 let holders = wait.holders.iter().map(|it| {

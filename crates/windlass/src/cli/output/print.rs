@@ -1,19 +1,22 @@
 //! Prints: data to standard output, talk to standard error.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use windlass_core::engine::Event;
 use windlass_core::plan::Plan;
 use windlass_core::time::Time;
 
+use super::visible::visible;
 use crate::cli::exit;
 use crate::journal::Position;
 
 /// Prints what the user asked for and returns the exit code that tells whether it arrived.
 ///
-/// A reader that has closed the pipe has seen enough, so that is a success.
+/// A reader that has closed the pipe has seen enough, so that is a success. A program gets the text as it is; a terminal
+/// obeys nothing in it but colours.
 pub(in crate::cli) fn data(text: &str) -> u8 {
     let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() { visible(text) } else { text.into() };
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Ok(()) => exit::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
@@ -28,6 +31,11 @@ pub(in crate::cli) fn data(text: &str) -> u8 {
 pub(in crate::cli) fn bytes(bytes: &[u8]) -> bool {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok()
+}
+
+/// Whether data goes to a terminal, which obeys what is printed.
+pub(in crate::cli) fn data_is_seen() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Prints objects, one a line.
@@ -47,5 +55,5 @@ pub(in crate::cli) fn event(plan: &Plan, (position, at): (Position, Time), event
 
 /// Tells the user something that is not the answer. Nobody is left to tell where standard error is closed.
 pub(in crate::cli) fn talk(text: &str) {
-    drop(writeln!(io::stderr(), "{text}"));
+    drop(writeln!(io::stderr(), "{}", visible(text)));
 }

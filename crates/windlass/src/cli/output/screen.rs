@@ -280,6 +280,7 @@ impl Screen {
         let follows = matches!(
             settled,
             Settled::Blocked { .. }
+                | Settled::Withheld { .. }
                 | Settled::CancelledByFailure { .. }
                 | Settled::CancelledWithRun
         );

@@ -1,18 +1,20 @@
 //! Opens the stores, starts the station, submits or resumes.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_core::engine::{Answer, CancelLevel, Event, Request, Submit, Warning};
+use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::Summary;
 
 use super::company::{self, Company};
 use super::interrupts::Interrupts;
+use super::missing::refuse_missing;
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
 use crate::chance::new_run;
@@ -32,13 +34,15 @@ use crate::local::{
 };
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
-use crate::worker::Beside;
-use crate::worker::executors::{Place, clear};
+use crate::store::{folder, private};
+use crate::worker::executors::{MaskCache, Place, clear, process_environment};
 use crate::worker::guard::{Guard, kill_strays};
 use crate::worker::values::Depot;
+use crate::worker::{Beside, GuardLock, GuardPlace, Lives};
 
 /// Does what was asked for, and returns the exit code.
 pub(crate) fn run(order: Order) -> Result<u8, CliError> {
+    refuse_missing(&order)?;
     // One thread for leader and worker, which hand each other everything, and this one for the screen: a terminal that
     // is stopped stops nothing else.
     let runtime =
@@ -49,8 +53,9 @@ pub(crate) fn run(order: Order) -> Result<u8, CliError> {
 
 async fn begin(order: Order) -> Result<u8, CliError> {
     // It takes as long to start as the stores to open.
-    let guard = tokio::spawn(Guard::start());
+    let guard = StartedGuard::early(order.store.as_deref());
     let stores = match &order.store {
+        Some(folder) if order.accept_lost_history => Stores::open_accepting_loss(folder)?,
         Some(folder) => Stores::open(folder)?,
         None => Stores::in_memory(),
     };
@@ -59,7 +64,7 @@ async fn begin(order: Order) -> Result<u8, CliError> {
     }
     let announced = Arc::new(Announced::new(Arc::clone(&stores.logs)));
     let (tee, printed) = Tee::new(Arc::clone(&announced) as _);
-    let station = Station::lead(&stores, Office::alone(&environment::host_name())).await?;
+    let station = Station::lead(&stores, office(&order)).await?;
     let (sockets, ends) = ShutdownSender::new();
     let socket = order.store.as_deref().and_then(|folder| {
         // A run that nobody else can talk to is still a run.
@@ -94,7 +99,35 @@ async fn begin(order: Order) -> Result<u8, CliError> {
 struct Equipment {
     logs: Arc<Tee>,
     printed: mpsc::Receiver<Printed>,
+    guard: Option<StartedGuard>,
+}
+
+/// A guard that is about to be there, and where it holds its lock.
+struct StartedGuard {
     guard: JoinHandle<io::Result<Guard>>,
+    place: GuardPlace,
+}
+
+impl StartedGuard {
+    /// Starts one, unless the guard of an earlier windlass is still there, or that windlass itself.
+    fn early(store: Option<&Path>) -> Option<Self> {
+        let Some(folder) = store else {
+            return Some(Self {
+                guard: tokio::spawn(Guard::start()),
+                place: GuardPlace::default(),
+            });
+        };
+        // What is wrong with the folder is told by the store.
+        folder::make(folder).ok()?;
+        let (lock, place) = GuardLock::try_take(folder).ok()??;
+        Some(Self { guard: tokio::spawn(Guard::start_holding(lock)), place })
+    }
+
+    /// Starts one when this process leads the store: the guard of an earlier windlass is waited for.
+    async fn late(folder: &Path) -> Result<Self, CliError> {
+        let (lock, place) = GuardLock::take(folder).await.map_err(|error| not_started(&error))?;
+        Ok(Self { guard: tokio::spawn(Guard::start_holding(lock)), place })
+    }
 }
 
 /// Decides what goes on and what does not, and only then works.
@@ -119,8 +152,13 @@ async fn lead(
     let mut company = company::meet(order, &station, &logs, &mut interrupts).await?;
     if let Company::Met(post) = company {
         let link = Arc::new(station.handle().clone());
-        let guard = started(guard).await?;
-        station.work(crew(order, Arc::clone(&logs), link, guard)?).await?;
+        let guard = match (guard, &order.store) {
+            (None, Some(folder)) => StartedGuard::late(folder).await?,
+            (guard, _) => guard.expect("a run in memory waits for no other"),
+        };
+        let guard_place = guard.place;
+        let crew = crew(order, Arc::clone(&logs), link, started(guard.guard).await?)?;
+        station.work(Crew { life: life(order, guard_place)?, ..crew }).await?;
         company = company::gather(order, &station, post, &mut interrupts).await?;
     }
     let post = match company {
@@ -147,9 +185,25 @@ async fn lead(
 
 async fn started(guard: JoinHandle<io::Result<Guard>>) -> Result<Guard, CliError> {
     let started = guard.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
-    started.map_err(|error| {
-        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
-    })
+    started.map_err(|error| not_started(&error))
+}
+
+fn not_started(error: &io::Error) -> CliError {
+    CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
+}
+
+/// The lives of the worker in a store, which number each start above the last.
+fn life(order: &Order, guard: GuardPlace) -> Result<Option<(Arc<Lives>, GuardPlace)>, CliError> {
+    let Some(folder) = &order.store else { return Ok(None) };
+    Ok(Some((Arc::new(Lives::open(&folder.join("lives"))?), guard)))
+}
+
+/// How it leads: alone, or other instances at the pace that was set.
+fn office(order: &Order) -> Office {
+    let office = Office::alone(&environment::host_name());
+    let Some(leading) = &order.leading else { return office };
+    let ttl = leading.lease_ttl.unwrap_or(office.ttl);
+    Office { ttl, interval: leading.heartbeat, ..office }
 }
 
 fn crew(
@@ -166,7 +220,9 @@ fn crew(
         root: order.root.clone(),
         scratch: scratch(order)?,
         worker: name.clone(),
-        environment: environment::all(),
+        environment: process_environment(),
+        policy: EnvironmentPolicy::PassAll,
+        masks: MaskCache::default(),
     };
     let executor = order.compiled.executor(Workplace {
         place,
@@ -179,18 +235,25 @@ fn crew(
     })?;
     let (slots, labels) = (order.slots, order.labels.clone());
     let beside = if order.leading.is_some() { Beside::Others } else { Beside::Nobody };
-    Ok(Crew { name, slots, labels, beside, executor })
+    Ok(Crew { name, slots, labels, beside, executor, life: None })
 }
 
 /// A folder for what steps write for windlass, without what those of a killed one left.
 fn scratch(order: &Order) -> Result<PathBuf, CliError> {
-    let folder = order.scratch();
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        CliError::unreachable(format!("{} cannot be made: {error}", folder.display()))
+    let scratch = order.scratch();
+    folder::make(&scratch).map_err(|error| {
+        CliError::unreachable(format!("{} cannot be made: {error}", scratch.display()))
     })?;
-    clear(&folder);
-    folder.canonicalize().map_err(|error| {
-        CliError::unreachable(format!("{} cannot be found: {error}", folder.display()))
+    // A folder for temporary files is everybody's: another user may have made this one.
+    if order.store.is_none() && !private::is_own(&scratch) {
+        let what = format!("{} belongs to another user", scratch.display());
+        return Err(
+            CliError::unreachable(what).hint("remove it, or set TMPDIR to a folder of yours")
+        );
+    }
+    clear(&scratch);
+    scratch.canonicalize().map_err(|error| {
+        CliError::unreachable(format!("{} cannot be found: {error}", scratch.display()))
     })
 }
 

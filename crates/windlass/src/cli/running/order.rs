@@ -17,11 +17,14 @@ use crate::worker::executors::Traces;
 
 /// A run to be done here, and how it is shown.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Order {
     /// Where steps run.
     pub(crate) root: PathBuf,
     /// Where the stores are; `None`: in memory.
     pub(crate) store: Option<PathBuf>,
+    /// Whether they are led though they have lost what they had acknowledged.
+    pub(crate) accept_lost_history: bool,
     /// What is to be done.
     pub(crate) what: What,
     /// Steps at a time.

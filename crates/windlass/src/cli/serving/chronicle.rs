@@ -81,7 +81,19 @@ impl Chronicle {
             (view.position, view.engine.leases().map(lease).collect(), ours)
         });
         (self.leases, self.is_ours, self.generation) = (leases, is_ours, generation);
+        self.tell_leap();
         position
+    }
+
+    /// Says that deletion waits because the clock may be wrong.
+    fn tell_leap(&self) {
+        let leap = self.views.look(|view| view.engine.doubted_leap(view.engine.now()));
+        let Some((leapt, left)) = leap.filter(|_| self.is_told()) else { return };
+        let what = format!(
+            "the clock is {leapt} ahead of the last event of this store: the store was not in use, or the clock is wrong"
+        );
+        let then = format!("what is too old only by that is deleted after {left} of leading");
+        self.log.note(Level::Warn, format!("{what}. Runs, logs and idempotency keys: {then}"));
     }
 
     fn tell(&mut self, at: Time, event: &Event) {
@@ -107,6 +119,7 @@ impl Chronicle {
             let then = "leases of before are to be presented anew, and those that it does not know are refused";
             return Some((Level::Warn, format!("{what}. Generation {generation}: {then}")));
         }
+        self.tell_leap();
         if self.company == Company::Alone {
             return None;
         }

@@ -10,6 +10,7 @@ use std::{fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{sleep, timeout};
+use windlass_core::environment::EnvironmentPolicy;
 
 use super::ends::Ends;
 use super::serve::{Controller, Serve, no_signals};
@@ -137,15 +138,18 @@ impl Crew<'_> {
         let state = self.order.serve.state.join("workers").join(&name);
         let mut command = Command::new(&self.program);
         // What workers of this machine are set to be otherwise is not meant for these.
-        for (name, _) in environment::all().iter().filter(|(name, _)| name.starts_with("WINDLASS_"))
-        {
+        let not_meant = |name: &str| name.starts_with("WINDLASS_") && name != "WINDLASS_STATE_DIR";
+        for (name, _) in environment::all().iter().filter(|(name, _)| not_meant(name)) {
             command.env_remove(name);
         }
         if let Some(file) = &self.order.serve.token_file {
             command.env("WINDLASS_TOKEN_FILE", file);
         }
+        command.args(["worker", "--config", "/dev/null"]);
+        if let EnvironmentPolicy::WithholdCredentials(passed) = &self.order.serve.policy {
+            command.args(passed.iter().map(|name| format!("--pass-env={name}")));
+        }
         command
-            .args(["worker", "--config", "/dev/null"])
             .args(["--join", &self.join, "--name", &name])
             .args(["--slots", &self.order.slots.to_string(), "--leader-grace", ALONE_FOR])
             .arg("--state")

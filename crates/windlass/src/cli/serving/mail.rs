@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::cli::output::{Level, Logger};
+use crate::clock::Clock;
 use crate::controller::post::{Desk, PostError, Terms};
 use crate::controller::{Handle, Histories, Intake, View};
 use crate::link::post::{Key, Mailboxes, Unread};
@@ -67,7 +68,7 @@ impl MailRoom {
         let (handle, place) = (self.handle.clone(), mailboxes.place());
         let logs = Arc::clone(&self.logs);
         let intake = Intake::new(handle.clone(), Arc::clone(&self.histories), logs);
-        let terms = Terms::of(self.by.clone());
+        let terms = Terms { clock: Clock::of_machine(), ..Terms::of(self.by.clone()) };
         let bound = Desk::bind((mailboxes, key), terms, self.cluster.clone(), (handle, intake));
         let desk = tokio::select! {
             () = shutdown.wait() => return Ok(()),

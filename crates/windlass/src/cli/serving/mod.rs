@@ -2,8 +2,8 @@
 //!
 //! `serve` leads a store and answers its API; `work` joins a cluster; `dev` is a controller with worker processes of its
 //! own. `seat` has its stores and its node, `own` is the worker of a controller that shares its store; `approach` is how a
-//! worker comes to its leader, `mail` how a controller is reached by letters. `chronicle` and `told` say what goes on, and
-//! `ends` hears when it is to end.
+//! worker comes to its leader, `mail` how a controller is reached by letters. `chronicle` and `told` say what goes on,
+//! `unsent` what a worker could not send, and `ends` hears when it is to end.
 
 mod approach;
 mod chronicle;
@@ -20,6 +20,7 @@ mod seat;
 mod serve;
 mod token;
 mod told;
+mod unsent;
 mod work;
 
 pub(crate) use approach::Join;

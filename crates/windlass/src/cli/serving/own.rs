@@ -6,15 +6,18 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use windlass_core::id::{Incarnation, WorkerId};
-use windlass_core::session::{Home, Register};
+use windlass_core::session::{FormerLife, Home, Register};
 
-use super::post::{guard, place};
+use super::post::{guard_with_tethers, place};
 use super::serve::Serve;
 use super::token::read;
-use super::work::AHEAD;
+use super::unsent::Unsent;
+use super::work::{AHEAD, ENDS_WITHIN};
 use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
+use crate::cli::exit;
 use crate::cli::output::{Level, Logger};
 use crate::controller::{Handle, Intake};
 use crate::link::Will;
@@ -60,26 +63,26 @@ impl Post {
         intake: Intake,
     ) -> Result<OwnWorker, CliError> {
         let Self { state, membership } = self;
-        // Before anything else: what an earlier life left may hold locks.
-        state.kill_strays().await?;
-        let guard = guard(&state).await?;
-        let place = place(&state, &order.root, &order.name);
+        let (guard, guard_place) = guard_with_tethers(&state).await?;
+        let place = place(&state, &order.root, (&order.name, &order.policy));
         let link = Arc::new(link(order, handle, intake, &membership)?);
         let (logs, shipping) =
             ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
                 .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
-        let incarnation = membership.new_incarnation(system_now())?;
+        let begun = membership.lives().begin(Incarnation::default(), guard_place, system_now())?;
+        let incarnation = begun.0;
         let executor = order.compiled.executor(Workplace {
             place,
             guard: guard.clone(),
             will: Some(will(order, &membership, incarnation)),
-            logs: Arc::new(logs),
+            logs: Arc::new(logs.clone()),
             depot: Arc::new(Depot::new(Arc::clone(&link) as Arc<dyn Ships>)),
             link: Arc::clone(&link) as _,
             traces: Traces::Own(None),
         })?;
+        let unsent = Unsent { logs, membership: Arc::clone(&membership) };
         let worker = Worker {
-            register: register(order, membership.worker_id(), incarnation),
+            register: register(order, membership.worker_id(), begun),
             capacity: order.slots + AHEAD,
             leases_expire: true,
             beside: Beside::Others,
@@ -93,11 +96,15 @@ impl Post {
         let log = order.log;
         let working = tokio::spawn(async move { tell(worker.run(drains).await.err(), log) });
         let shipping = (shipped, tokio::spawn(shipping.run(ships)));
-        Ok(OwnWorker { drain, working, shipping, guard, _state: state })
+        Ok(OwnWorker { drain, working, shipping, guard, unsent, log, _state: state })
     }
 }
 
-fn register(order: &Serve, worker: WorkerId, incarnation: Incarnation) -> Register {
+fn register(
+    order: &Serve,
+    worker: WorkerId,
+    (incarnation, former): (Incarnation, FormerLife),
+) -> Register {
     Register {
         worker,
         name: order.name.as_str().into(),
@@ -105,6 +112,7 @@ fn register(order: &Serve, worker: WorkerId, incarnation: Incarnation) -> Regist
         labels: order.own_labels(),
         slots: order.slots,
         home: Home::Apart,
+        former,
         spooled: Vec::new(),
     }
 }
@@ -125,6 +133,8 @@ pub(super) struct OwnWorker {
     /// What carries its output.
     shipping: (ShutdownSender, JoinHandle<()>),
     guard: Guard,
+    unsent: Unsent,
+    log: Logger,
     /// Held as long as the worker lives: nobody else may live there.
     _state: State,
 }
@@ -134,10 +144,12 @@ impl OwnWorker {
     pub(super) async fn end(self) {
         self.drain.shut_down();
         drop(self.working.await);
-        self.guard.end().await;
         let (shipped, shipping) = self.shipping;
         shipped.shut_down();
-        drop(shipping.await);
+        let ending = async { tokio::join!(self.guard.end(), shipping) };
+        drop(timeout(ENDS_WITHIN, ending).await);
+        let none_failed: Result<u8, CliError> = Ok(exit::SUCCESS);
+        drop(self.unsent.tell_last(none_failed, self.log));
     }
 }
 

@@ -18,7 +18,7 @@ use crate::controller::observing::Upstream;
 use crate::link::Link;
 use crate::link::http::CallError;
 use crate::link::output::StoredOutput;
-use crate::local::{Crew, Office, Station, Stores, cluster_id};
+use crate::local::{Crew, Office, Station, StoreAddress, Stores, cluster_id};
 use crate::logs::Announced;
 use crate::worker::executors::Traces;
 use crate::worker::values::Depot;
@@ -60,7 +60,10 @@ impl Seat {
     pub(super) async fn take(order: &Serve, advertise: &str) -> Result<Self, CliError> {
         let stores = match &order.observe {
             Some(upstream) => observed(upstream).await?,
-            None => Stores::at(&order.store, order.term).await?,
+            None => match (&order.store, order.accept_lost_history) {
+                (StoreAddress::Folder(folder), true) => Stores::open_accepting_loss(folder)?,
+                (store, _) => Stores::at(store, order.term).await?,
+            },
         };
         order.warn(&stores.warnings);
         let address = Some(advertise.to_owned());
@@ -152,10 +155,10 @@ async fn crew(
     state: &State,
     (logs, link): (Arc<Announced>, Arc<dyn Link>),
 ) -> Result<Crew, CliError> {
-    state.kill_strays().await?;
     let name = order.name.clone();
-    let place = place(state, &order.root, &name);
-    let guard = guard(state).await?;
+    let place = place(state, &order.root, (&name, &order.policy));
+    let (guard, guard_place) = guard(state).await?;
+    let life = Some((Arc::new(state.lives()?), guard_place));
     let executor = order.compiled.executor(Workplace {
         place,
         guard,
@@ -166,7 +169,7 @@ async fn crew(
         traces: Traces::Own(None),
     })?;
     let (slots, labels) = (order.slots, order.own_labels());
-    Ok(Crew { name, slots, labels, beside: Beside::Others, executor })
+    Ok(Crew { name, slots, labels, beside: Beside::Others, executor, life })
 }
 
 /// The id of a cluster whose stores are in a folder.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::rate::Rate;
 use windlass_core::requirement::Labels;
 use windlass_core::time::Span;
@@ -35,6 +36,7 @@ const PINNED_ONLY: &str = "pinned-only";
 
 /// A controller to be.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Serve {
     /// Where it listens.
     pub(crate) listen: SocketAddr,
@@ -58,12 +60,16 @@ pub(crate) struct Serve {
     pub(crate) stand_by: StandBy,
     /// How long its term lasts unless it is renewed, where others can lead.
     pub(crate) term: Span,
+    /// Whether a folder is led that has lost what it had acknowledged.
+    pub(crate) accept_lost_history: bool,
     /// Who vouches for other controllers.
     pub(crate) ca: Option<PathBuf>,
     /// How long leases last.
     pub(crate) ttl: Span,
     /// What it runs itself.
     pub(crate) runs: Runs,
+    /// Whether it asks for no token on a loopback address.
+    pub(crate) no_token: bool,
     /// The file of tokens that are in no store.
     pub(crate) token_file: Option<PathBuf>,
     /// Steps at a time.
@@ -78,6 +84,8 @@ pub(crate) struct Serve {
     pub(crate) collector: Option<Collector>,
     /// Where workers may leave letters.
     pub(crate) mail: Vec<MailPlace>,
+    /// What its own steps inherit of its environment.
+    pub(crate) policy: EnvironmentPolicy,
     /// What this program has beside windlass itself.
     pub(crate) compiled: Compiled,
     /// What says what goes on.
@@ -173,9 +181,13 @@ impl Controller {
         reach(&order.store, waits).await.map_err(StationError::from)?;
         refuse_open_doors(order).await?;
         let tokens = order.token_file.as_deref().map(token::read_all).transpose()?;
-        let tokens = FileTokens::new(&tokens.unwrap_or_default());
         let listener = listen(order.listen).await?;
         let address = listener.local_addr().map_err(|error| taken(order.listen, &error))?;
+        let tokens = match tokens {
+            Some(tokens) => tokens,
+            None => token::of_loopback(order, address).await?,
+        };
+        let tokens = FileTokens::new(&tokens);
         let doors = Doors::new(listener, order)?;
         let url = format!("{}://{address}", order.scheme());
         let advertise = order.advertise.as_ref().map_or_else(|| url.clone(), ToString::to_string);

@@ -1,13 +1,18 @@
 //! Tokens in files.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::serve::Serve;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
 use crate::controller::api::{FileTokens, file_tokens};
+use crate::link::TokenSecret;
+use crate::link::http::make_loopback_token;
+use crate::local::{StationError, peek};
 use crate::shutdown::Shutdown;
 
 /// The most bytes of a token file: a file that is larger is another one.
@@ -37,6 +42,36 @@ pub(super) fn read_all(file: &Path) -> Result<Vec<String>, CliError> {
     file_tokens(&text).map_err(|why| CliError::usage(format!("{shown} holds no token: {why}")))
 }
 
+/// The token that a controller on a loopback address asks for where no other is set up: every user of the machine reaches
+/// it. Commands and workers of the same user find it by its address.
+pub(super) async fn of_loopback(
+    order: &Serve,
+    address: SocketAddr,
+) -> Result<Vec<String>, CliError> {
+    if !address.ip().is_loopback() {
+        return Ok(Vec::new());
+    }
+    // An observer learns from its leader whether there are tokens.
+    if order.observe.is_none() {
+        let asks = peek(&order.store, |engine| engine.keys().asks()).await;
+        if asks.map_err(StationError::from)? == Some(true) {
+            return Ok(Vec::new());
+        }
+    }
+    if order.no_token {
+        let what = "warning: --no-token: every user of this machine can run commands here";
+        order.log.note(Level::Warn, what);
+        return Ok(Vec::new());
+    }
+    let made = make_loopback_token(address).map_err(|error| {
+        CliError::unreachable(format!("no token can be kept for commands of this user: {error}"))
+            .hint(
+                "set WINDLASS_STATE_DIR to a folder of this user, or name a file with --token-file",
+            )
+    });
+    made.map(|(token, _)| vec![token])
+}
+
 /// Has a controller take the tokens that its file has now.
 #[derive(Debug)]
 pub(super) struct Rereading {
@@ -46,27 +81,68 @@ pub(super) struct Rereading {
 }
 
 impl Rereading {
-    /// Looks until it is told to end. A file that cannot be read, or is half written, changes nothing.
+    /// Looks until it is told to end. A file that cannot be read, or is half written, changes nothing; one that is empty
+    /// or gone, twice in a row, opens nothing any more.
     pub(super) async fn run(self, mut shutdown: Shutdown) {
-        let mut known = read_all(&self.file).ok();
+        let mut known = Held::in_file(&self.file);
+        let mut before = known.clone();
         loop {
             tokio::select! {
                 () = shutdown.wait() => return,
                 () = sleep(LOOK_EVERY) => {}
             }
-            let now = read_all(&self.file).ok();
-            if now == known {
-                continue;
+            let now = Held::in_file(&self.file);
+            // A file that is being written is empty for a moment.
+            let settled = now != Held::Nothing || before == Held::Nothing;
+            before = now.clone();
+            if now != known && settled {
+                self.take(&now);
+                known = now;
             }
-            let file = self.file.display();
-            if let Some(tokens) = &now {
+        }
+    }
+
+    fn take(&self, held: &Held) {
+        let file = self.file.display();
+        match held {
+            Held::Tokens(tokens) => {
                 self.tokens.replace(tokens);
                 self.log.note(Level::Info, format!("the tokens of {file} have changed"));
-            } else {
-                let what = "holds no token now: what it held before stays valid";
+            }
+            Held::Nothing => {
+                // An unknown token replaces the old ones, because an empty list would open the controller.
+                let Ok(unknown) = TokenSecret::generate() else { return };
+                self.tokens.replace(&[unknown.text().to_owned()]);
+                let what = "holds no token any more: what it held before opens nothing";
                 self.log.note(Level::Warn, format!("{file} {what}"));
             }
-            known = now;
+            Held::Unreadable => {
+                let what = "cannot be read as a token file: what it held before stays valid";
+                self.log.note(Level::Warn, format!("{file} {what}"));
+            }
+        }
+    }
+}
+
+/// What a token file has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Held {
+    Tokens(Vec<String>),
+    /// It is empty, or gone.
+    Nothing,
+    /// It cannot be read, or has something else.
+    Unreadable,
+}
+
+impl Held {
+    fn in_file(file: &Path) -> Self {
+        if let Ok(tokens) = read_all(file) {
+            return Self::Tokens(tokens);
+        }
+        match std::fs::read_to_string(file) {
+            Ok(text) if text.trim().is_empty() => Self::Nothing,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::Nothing,
+            Ok(_) | Err(_) => Self::Unreadable,
         }
     }
 }

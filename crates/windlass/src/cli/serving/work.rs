@@ -1,34 +1,47 @@
 //! `windlass worker`: joins a cluster and works for it.
 
+use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{Home, Register};
 
 use super::approach::{Join, Way};
 use super::ends::Ends as Signals;
-use super::post::{guard, place};
+use super::post::{guard_with_tethers, place};
 use super::serve::no_signals;
 use super::told::{ToldLink, ToldSteps};
+use super::unsent::Unsent;
 use crate::cli::compiled::{Compiled, Workplace};
 use crate::cli::error::CliError;
+use crate::cli::exit;
 use crate::cli::output::{Level, Logger};
 use crate::link::LinkError;
 use crate::link::output::{ShippedLogs, Shipping};
 use crate::link::post::PostLink;
 use crate::local::system_now;
-use crate::shutdown::ShutdownSender;
+use crate::shutdown::{Shutdown, ShutdownSender};
 use crate::worker::executors::Traces;
 use crate::worker::guard::Guard;
 use crate::worker::values::Depot;
-use crate::worker::{Beside, Clock, Ends, Membership, State, StateError, Worker, WorkerError};
+use crate::worker::{
+    Beside, Clock, Ends, GuardPlace, Membership, State, StateError, Worker, WorkerError,
+};
 
 /// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
 /// memory of the worker while a reply is read.
 pub(super) const AHEAD: u32 = 256;
+
+/// How long a worker that has nothing to run any more takes to end: guard, output and goodbye together.
+pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The same for one that is told to end at once.
+const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The pause between two tries to reach a controller.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -52,6 +65,8 @@ pub(crate) struct Work {
     pub(crate) patience: Option<Duration>,
     /// How long it goes on without its leader; for ever without.
     pub(crate) leader_grace: Option<Duration>,
+    /// What steps inherit of its environment.
+    pub(crate) policy: EnvironmentPolicy,
     /// What this program has beside windlass itself.
     pub(crate) compiled: Compiled,
     /// What says what goes on.
@@ -60,34 +75,48 @@ pub(crate) struct Work {
 
 /// Works until it is told to end: the first time it finishes what it has, the second time it kills it.
 pub(crate) fn work(order: &Work) -> Result<u8, CliError> {
-    crate::cli::reading::runtime()?.block_on(async {
+    let runtime = crate::cli::reading::runtime()?;
+    let ended = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(|error| no_signals(&error))?;
         let joined = tokio::select! {
             joined = Joined::new(order) => joined.map_err(|why| why.of_cluster(order))?,
-            () = signals.next() => return Ok(0),
+            () = signals.next() => return Ok(exit::SUCCESS),
         };
-        let (drain, first) = ShutdownSender::new();
-        let (kill, second) = ShutdownSender::new();
-        let worker = joined.work(Ends { drain: first, kill: Some(second) });
-        tokio::pin!(worker);
-        tokio::select! {
-            done = &mut worker => return left(done),
-            () = signals.next() => drain.shut_down(),
-        }
-        let what = "ending: steps that run here are finished first; once more gives them back now";
-        order.log.note(Level::Info, what);
-        tokio::select! {
-            done = &mut worker => return left(done),
-            () = signals.next() => kill.shut_down(),
-        }
-        left(worker.await)
-    })
+        let unsent = joined.unsent();
+        let ended = work_joined(order, joined, &mut signals).await;
+        unsent.tell_last(ended, order.log)
+    });
+    // Dropped, it would wait for threads that may be blocked, such as one that waits for a guard that hangs.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn work_joined(order: &Work, joined: Joined, signals: &mut Signals) -> Result<u8, CliError> {
+    let (drain, first) = ShutdownSender::new();
+    let (kill, second) = ShutdownSender::new();
+    let worker = joined.work(Ends { drain: first, kill: Some(second) });
+    tokio::pin!(worker);
+    tokio::select! {
+        done = &mut worker => return left(done),
+        () = signals.next() => drain.shut_down(),
+    }
+    let what = "ending: steps that run here are finished first; once more gives them back now";
+    order.log.note(Level::Info, what);
+    tokio::select! {
+        done = &mut worker => return left(done),
+        () = signals.next() => kill.shut_down(),
+    }
+    tokio::select! {
+        done = &mut worker => left(done),
+        // The guard ends what is left when this process is gone.
+        () = signals.next() => Ok(exit::INTERRUPTED),
+    }
 }
 
 fn left(done: Result<(), WorkerError>) -> Result<u8, CliError> {
     match done {
         // All that there was to do is done.
-        Ok(()) | Err(WorkerError::Over(_)) => Ok(0),
+        Ok(()) | Err(WorkerError::Over(_)) => Ok(exit::SUCCESS),
         Err(error) => Err(CliError::unreachable(error.to_string())),
     }
 }
@@ -139,6 +168,7 @@ impl From<StateError> for NotJoined {
 /// A worker that knows which cluster it works for.
 pub(crate) struct Joined {
     worker: Worker,
+    logs: ShippedLogs,
     shipping: Shipping,
     guard: Guard,
     way: Way,
@@ -151,8 +181,7 @@ impl Joined {
     /// Looks for its leader.
     pub(crate) async fn new(order: &Work) -> Result<Self, NotJoined> {
         let state = State::open(&order.state)?;
-        // Before anything else: what an earlier life left may hold locks.
-        state.kill_strays().await?;
+        let (guard, guard_place) = guard_with_tethers(&state).await?;
         // Who this worker is is told to its own cluster only.
         let cluster = find_within(order, &order.join.set_out(None)?).await?;
         let membership = Arc::new(state.enter(&cluster)?);
@@ -162,14 +191,13 @@ impl Joined {
         order.log.note(Level::Info, format!("worker {name} joins cluster {cluster} at {at}"));
         let (logs, shipping) = ShippedLogs::open(membership.logs(), way.ships())
             .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
-        let guard = guard(&state).await?;
-        let place = place(&state, &order.root, name);
-        let register = register(order, &membership)?;
+        let place = place(&state, &order.root, (name, &order.policy));
+        let register = register(order, &membership, guard_place)?;
         let executor = order.compiled.executor(Workplace {
             place,
             guard: guard.clone(),
             will: Some(order.join.will(membership.secret(), register.incarnation)),
-            logs: Arc::new(logs),
+            logs: Arc::new(logs.clone()),
             depot: Arc::new(Depot::new(way.ships())),
             link: way.link(),
             traces: Traces::Own(None),
@@ -185,7 +213,7 @@ impl Joined {
             memory: Some(Arc::clone(&membership)),
             link: Arc::new(ToldLink::new(way.link(), name, order.log)),
         };
-        Ok(Self { worker, shipping, guard, way, membership, _state: state })
+        Ok(Self { worker, logs, shipping, guard, way, membership, _state: state })
     }
 
     /// Its way to the leader, where that is by letters.
@@ -193,32 +221,59 @@ impl Joined {
         self.way.by_letters()
     }
 
-    /// Works until it is told to end, or cannot go on.
+    /// What it has not sent, at any time until its process ends.
+    pub(crate) fn unsent(&self) -> Unsent {
+        Unsent { logs: self.logs.clone(), membership: Arc::clone(&self.membership) }
+    }
+
+    /// Works until it is told to end, or cannot go on. From then on it takes [`ENDS_WITHIN`] at most, less if it is told to
+    /// end at once or no leader is there.
     pub(crate) async fn work(self, ends: Ends) -> Result<(), WorkerError> {
+        let mut kill = ends.kill.clone();
         let (shutdown, ships) = ShutdownSender::new();
         let shipping = tokio::spawn(self.shipping.run(ships));
         let done = self.worker.run(ends).await;
-        // Nothing runs any more, and what ended was told or is kept: the guard has nothing to report.
-        self.guard.end().await;
-        shutdown.shut_down();
-        drop(shipping.await);
-        // Outcomes without a verdict are for its next life to tell: until then, or for a TTL, it counts as alive.
-        if done.is_ok() && self.membership.outcomes().is_empty() {
-            let (worker, life) = (self.membership.secret(), self.membership.incarnation());
-            self.way.say_goodbye(worker, life).await;
+        let is_killed = kill.as_ref().is_some_and(Shutdown::is_due);
+        let within = if is_killed { KILLED_WITHIN } else { ENDS_WITHIN };
+        let ending = async {
+            shutdown.shut_down();
+            let ships = async {
+                // Where no leader has answered for the grace, none takes output either.
+                if done.is_ok() {
+                    drop(shipping.await);
+                }
+            };
+            // Nothing runs any more, and what ended was told or is kept: the guard has nothing to report.
+            tokio::join!(self.guard.end(), ships);
+            // Outcomes without a verdict are for its next life to tell: until then, or for a TTL, it counts as alive.
+            if done.is_ok() && self.membership.outcomes().is_empty() {
+                let (worker, life) = (self.membership.secret(), self.membership.incarnation());
+                self.way.say_goodbye(worker, life).await;
+            }
+        };
+        tokio::select! {
+            _ = timeout(within, ending) => {}
+            () = told(&mut kill), if !is_killed => {}
         }
         done
     }
 }
 
-fn register(order: &Work, membership: &Membership) -> Result<Register, CliError> {
+fn register(
+    order: &Work,
+    membership: &Membership,
+    guard: GuardPlace,
+) -> Result<Register, CliError> {
+    let lives = membership.lives();
+    let (incarnation, former) = lives.begin(Incarnation::default(), guard, system_now())?;
     Ok(Register {
         worker: membership.worker_id(),
         name: order.name.as_str().into(),
-        incarnation: membership.new_incarnation(system_now())?,
+        incarnation,
         labels: order.labels.clone(),
         slots: order.slots,
         home: Home::Apart,
+        former,
         spooled: Vec::new(),
     })
 }
@@ -243,5 +298,13 @@ async fn find(way: &Way, log: Logger) -> Result<String, NotJoined> {
         }
         told = true;
         sleep(PAUSE).await;
+    }
+}
+
+/// Waits for an order that may never come.
+async fn told(order: &mut Option<Shutdown>) {
+    match order {
+        Some(order) => order.wait().await,
+        None => pending().await,
     }
 }

@@ -10,7 +10,7 @@ use super::layers::{Said, Whence};
 use crate::cli::error::CliError;
 
 /// What steps get, and what windlass tells its own processes: no settings, and no mistakes.
-const OF_STEPS: [&str; 11] = [
+const OF_STEPS: [&str; 12] = [
     "WINDLASS_ATTEMPT",
     "WINDLASS_FENCE",
     "WINDLASS_GUARD",
@@ -19,6 +19,7 @@ const OF_STEPS: [&str; 11] = [
     "WINDLASS_OUTPUT",
     "WINDLASS_RUN",
     "WINDLASS_RUN_SECRET",
+    "WINDLASS_STATE_DIR",
     "WINDLASS_STEP",
     "WINDLASS_SUMMARY",
     "WINDLASS_WORKER",

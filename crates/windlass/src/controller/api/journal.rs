@@ -14,7 +14,7 @@ use super::input::Query;
 use super::refused::Refused;
 use super::router::Api;
 use crate::journal::{Position, Stored};
-use crate::link::http::{JOURNAL_TYPE, JournalPage, POSITION_HEADER};
+use crate::link::http::{BATCH_HEADER, JOURNAL_TYPE, JournalPage, POSITION_HEADER};
 use crate::store::StoreError;
 
 /// Events of one page, at most.
@@ -54,7 +54,10 @@ pub(super) async fn snapshot(State(api): State<Arc<Api>>) -> Result<Response, Re
     let Some(snapshot) = api.kept.journal.snapshot().await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    let position = [(POSITION_HEADER, snapshot.position.to_string())];
+    let position = [
+        (POSITION_HEADER, snapshot.position.to_string()),
+        (BATCH_HEADER, snapshot.batch.0.to_string()),
+    ];
     let content = [(header::CONTENT_TYPE, JOURNAL_TYPE)];
     Ok((position, content, snapshot.state).into_response())
 }

@@ -41,6 +41,7 @@ mod metrics;
 mod names;
 mod observed;
 mod openapi;
+mod planning;
 mod rates;
 mod refused;
 mod router;

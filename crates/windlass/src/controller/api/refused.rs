@@ -218,10 +218,15 @@ impl From<Denial> for Refused {
             Denial::TooManyTokens(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tokens"),
             Denial::NoScope => (StatusCode::BAD_REQUEST, "bad_request"),
             Denial::TooManyRuns(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_runs"),
-            Denial::TooManySteps { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_steps"),
+            Denial::TooManySteps { .. } | Denial::TooManyBytes { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_steps")
+            }
+            Denial::PlanTooLarge(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_pipeline"),
+            Denial::TooManyLockUses { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_locks"),
             Denial::BadReuse(_) => (StatusCode::BAD_REQUEST, "bad_reuse"),
             Denial::StaleGeneration { .. }
             | Denial::BadTiming { .. }
+            | Denial::TooLongLeases { .. }
             | Denial::StaleTerm { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "cannot_lead"),
         };
         Self::new(status, code, denial.to_string())

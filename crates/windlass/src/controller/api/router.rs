@@ -14,6 +14,7 @@ use super::access::{self, FileTokens, Gate};
 use super::events::Streams;
 use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
+use super::planning::Planning;
 use super::rates::{self, Rates};
 use super::refused::Refused;
 use super::routes::{Answers, Needs, Route, routes};
@@ -57,6 +58,8 @@ pub struct Api {
     pub(super) proxies: Proxies,
     /// Who follows what happens.
     pub(super) streams: Streams,
+    /// Which submissions are being planned.
+    pub(super) planning: Planning,
 }
 
 /// Where runs that ended and what steps printed are kept.
@@ -112,6 +115,7 @@ impl Api {
             intake,
             proxies: Proxies::default(),
             streams: Streams::default(),
+            planning: Planning::default(),
         }
     }
 

@@ -79,6 +79,7 @@ fn lock_json(lock: LockReport<'_>) -> Value {
         "slots": lock.slots,
         "holders": lock.holders.into_iter().map(holder).collect::<Vec<Value>>(),
         "waiting": lock.waiting,
+        "embargo": lock.embargo.map(|until| Utc(until).to_string()),
     })
 }
 

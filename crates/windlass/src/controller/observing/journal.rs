@@ -6,8 +6,10 @@ use std::time::Duration;
 use windlass_core::id::Term;
 
 use super::upstream::Upstream;
-use crate::journal::{Append, Campaign, Candidate, Journal, Leading, Position, Snapshot, Stored};
-use crate::link::http::{CallError, Cluster, JournalPage, POSITION_HEADER, Role};
+use crate::journal::{
+    Append, BatchId, Campaign, Candidate, Journal, Leading, Position, Snapshot, Stored,
+};
+use crate::link::http::{BATCH_HEADER, CallError, Cluster, JournalPage, POSITION_HEADER, Role};
 use crate::store::{Promise, StoreError};
 
 /// The journal of another controller's cluster. It can be read, and whoever wants to lead it is told who does.
@@ -125,10 +127,12 @@ impl Journal for ObservedJournal {
         Box::pin(async {
             let answered = self.upstream.get("/journal/snapshot", &[], Duration::ZERO).await;
             let answered = answered.map_err(|error| self.unavailable(&error))?;
-            let position = answered.headers.get(POSITION_HEADER);
-            let position = position.and_then(|it| it.to_str().ok()?.parse().ok()).map(Position);
+            let number = |name| answered.headers.get(name)?.to_str().ok()?.parse().ok();
+            let position = number(POSITION_HEADER).map(Position);
+            let named = position.zip(number(BATCH_HEADER).map(BatchId));
             let state = answered.body.to_vec();
-            Ok(position.filter(|_| !state.is_empty()).map(|position| Snapshot { position, state }))
+            let named = named.filter(|_| !state.is_empty());
+            Ok(named.map(|(position, batch)| Snapshot { position, batch, state }))
         })
     }
 

@@ -4,10 +4,11 @@ use tokio::sync::mpsc;
 use windlass_core::access::{Digest, Principal};
 use windlass_core::engine::{self, CancelLevel, Request};
 use windlass_core::id::WorkerId;
-use windlass_core::session::{Home, Register};
+use windlass_core::session::{Home, Refusal, Register};
 use windlass_core::shown::{is_label, is_plain};
 
 use crate::controller::{Handle, Intake, NotLeader};
+use crate::link::number_of;
 use crate::link::output::{LogChunk, LogsTaken};
 use crate::link::post::{Answer, Ask};
 use crate::logs::LogId;
@@ -51,6 +52,9 @@ impl Answering {
         if !is_plain(&register.name) || !register.labels.iter().all(is_label) {
             // No windlass calls itself so, and everybody would be shown it.
             return Err(NotLeader);
+        }
+        if register.worker != number_of(digest) {
+            return Ok(Answer::Joined(Err(Refusal::OtherWorker(register.worker))));
         }
         let by = Principal::Worker { id: register.worker };
         // Who shares the leader's fate is in its process and does not come this way.

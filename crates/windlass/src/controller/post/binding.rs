@@ -1,10 +1,13 @@
 //! Being bound to a place, and staying so.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use windlass_core::leader::Tenure;
+use windlass_core::time::Span;
 
+use crate::clock::Clock;
 use crate::link::post::{Epoch, MailError, Mailboxes};
 
 /// The pause between two tries to be bound.
@@ -15,16 +18,24 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub struct Terms {
     /// Who it is, for those who are refused because of it.
     pub by: String,
-    /// How long the binding lasts without a sign of life.
+    /// How long the binding lasts without a renewal. A leader that cannot renew it stops before it lapses.
     pub term: Duration,
-    /// How long it goes on without the place.
+    /// How long a place that is not reached is tried at the start.
     pub link_grace: Duration,
+    /// The clock that its term is counted on: outside of tests one that counts suspension.
+    pub clock: Clock,
 }
 
 impl Terms {
-    /// The usual ones. A term is as long as that of a leader of a cluster; the grace outlasts a restart of the place.
+    /// The usual ones, on the runtime's clock. A term is as long as that of a leader of a cluster; the grace outlasts a
+    /// restart of the place.
     pub fn of(by: String) -> Self {
-        Self { by, term: Duration::from_secs(6), link_grace: Duration::from_mins(1) }
+        let (term, link_grace) = (Duration::from_secs(6), Duration::from_mins(1));
+        Self { by, term, link_grace, clock: Clock::of_runtime() }
+    }
+
+    fn lasts(&self) -> Span {
+        Span::millis(u64::try_from(self.term.as_millis()).unwrap_or(u64::MAX))
     }
 }
 
@@ -39,6 +50,19 @@ pub enum PostError {
         place: String,
         /// What.
         error: MailError,
+    },
+    /// The binding could not be renewed, and another leader may be bound soon.
+    #[error(
+        "no contact with {place} for nearly {} s, after which another process may lead there: {last}",
+        waited.as_secs()
+    )]
+    Lapsed {
+        /// Where.
+        place: String,
+        /// How long the binding lasts.
+        waited: Duration,
+        /// What went wrong last.
+        last: String,
     },
     /// The place was not reached for too long.
     #[error("no contact with {place} for {} s: {last}", waited.as_secs())]
@@ -58,6 +82,8 @@ pub(super) struct Binding {
     pub(super) mailboxes: Arc<dyn Mailboxes>,
     pub(super) epoch: Epoch,
     terms: Terms,
+    /// How long its holder may act as the leader of the place.
+    held: Mutex<Tenure>,
 }
 
 impl Binding {
@@ -71,8 +97,12 @@ impl Binding {
         // From then on: what was asked before may have been bound itself, without its knowing.
         let mut led_since = None;
         loop {
+            let asked_at = terms.clock.now();
             let error = match mailboxes.bind(terms.by.clone(), terms.term).await {
-                Ok(epoch) => return Ok(Self { mailboxes, epoch, terms }),
+                Ok(epoch) => {
+                    let held = Tenure::won(Some(terms.lasts()), asked_at, terms.clock.now());
+                    return Ok(Self { mailboxes, epoch, terms, held: Mutex::new(held) });
+                }
                 Err(error) => error,
             };
             let over = if matches!(error, MailError::AlreadyLed { .. }) {
@@ -92,21 +122,59 @@ impl Binding {
         }
     }
 
-    /// Keeps the binding until that fails for good.
+    /// Keeps the binding until it has passed to another leader, or until it might lapse: from then on another leader may be
+    /// bound, so this one must have stopped. Counted from before each renewal was asked for.
     pub(super) async fn keep(&self) -> PostError {
-        let mut kept = Instant::now();
+        let mut last = "no answer so far".to_owned();
         loop {
-            sleep(self.terms.term / 4).await;
-            let asked = Instant::now();
-            match self.mailboxes.keep(self.epoch, self.terms.term).await {
-                Ok(()) => kept = asked,
-                Err(error) if !error.is_retryable() => return self.failed(error),
-                Err(error) if kept.elapsed() > self.terms.link_grace => {
-                    return no_link(&*self.mailboxes, kept.elapsed(), &error);
-                }
-                Err(_) => {}
+            tokio::select! {
+                biased;
+                () = self.trust_ends() => return self.lapsed(last),
+                renewed = self.renew() => match renewed {
+                    Ok(()) => {}
+                    Err(error) if error.is_retryable() => last = error.to_string(),
+                    Err(error) => return self.failed(error),
+                },
             }
         }
+    }
+
+    /// Whether its holder may still act as the leader of the place. It looks at the clock itself: a process that was
+    /// stopped for a while may hear everything else first.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.held().is_trusted(self.terms.clock.now())
+    }
+
+    /// Asks for a renewal when it is due.
+    async fn renew(&self) -> Result<(), MailError> {
+        let clock = self.terms.clock;
+        let due = self.held().renew_at();
+        clock.sleep_until(due.unwrap_or_default()).await;
+        let asked_at = clock.now();
+        let renewed = self.mailboxes.keep(self.epoch, self.terms.term).await;
+        match &renewed {
+            Ok(()) => self.held().renewed(asked_at, clock.now()),
+            Err(_) => self.held().not_renewed(clock.now()),
+        }
+        renewed
+    }
+
+    async fn trust_ends(&self) {
+        let clock = self.terms.clock;
+        while self.is_trusted() {
+            let until = self.held().trusted_until();
+            // The first moment without trust is what the clock counts in later.
+            clock.sleep_until(until.unwrap_or_default() + Span::millis(1)).await;
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Tenure> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lapsed(&self, last: String) -> PostError {
+        let (place, waited) = (self.mailboxes.place(), self.terms.term);
+        PostError::Lapsed { place, waited, last }
     }
 
     pub(super) fn failed(&self, error: MailError) -> PostError {
@@ -116,4 +184,68 @@ impl Binding {
 
 fn no_link(mailboxes: &dyn Mailboxes, waited: Duration, last: &MailError) -> PostError {
     PostError::NoLink { place: mailboxes.place(), waited, last: last.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::post::{Letter, Mailbox, Mailed, MemoryMailboxes, Standing};
+
+    /// A place whose renewals are lost.
+    #[derive(Debug)]
+    struct LostRenewals(MemoryMailboxes);
+
+    impl Mailboxes for LostRenewals {
+        fn place(&self) -> String {
+            self.0.place()
+        }
+
+        fn bind(&self, by: String, term: Duration) -> Mailed<'_, Epoch> {
+            self.0.bind(by, term)
+        }
+
+        fn keep(&self, _: Epoch, _: Duration) -> Mailed<'_, ()> {
+            let error = MailError::Unreachable { place: self.place(), reason: "cut".to_owned() };
+            Box::pin(async { Err(error) })
+        }
+
+        fn unbind(&self, epoch: Epoch, epitaph: Option<String>) -> Mailed<'_, ()> {
+            self.0.unbind(epoch, epitaph)
+        }
+
+        fn look(&self) -> Mailed<'_, Standing> {
+            self.0.look()
+        }
+
+        fn send(&self, letters: Vec<Letter>) -> Mailed<'_, ()> {
+            self.0.send(letters)
+        }
+
+        fn receive(&self, mailbox: Mailbox, within: Duration) -> Mailed<'_, Vec<Vec<u8>>> {
+            self.0.receive(mailbox, within)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn leader_stops_before_another_one_can_be_bound() {
+        let place = MemoryMailboxes::new();
+        let mailboxes = Arc::new(LostRenewals(place.clone()));
+        let binding = Binding::new(mailboxes, Terms::of("ann".to_owned())).await.unwrap();
+        assert!(binding.is_trusted());
+        let stopped = binding.keep().await;
+        assert!(matches!(stopped, PostError::Lapsed { .. }), "{stopped}");
+        assert!(!binding.is_trusted());
+        let by = place.look().await.unwrap().by;
+        assert_eq!(by.as_deref(), Some("ann"), "the binding has not lapsed yet");
+        sleep(Duration::from_secs(2)).await;
+        place.bind("ben".to_owned(), Duration::from_secs(6)).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn leader_goes_on_while_its_binding_is_renewed() {
+        let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+        let binding = Binding::new(place, Terms::of("ann".to_owned())).await.unwrap();
+        let kept = tokio::time::timeout(Duration::from_mins(5), binding.keep()).await;
+        assert!(kept.is_err() && binding.is_trusted());
+    }
 }

@@ -112,7 +112,7 @@ impl Desk {
         };
         tokio::select! {
             () = shutdown.wait() => {}
-            () = outbox::send_all(&*self.binding.mailboxes, letters) => {}
+            () = outbox::send_all(&self.binding, letters) => {}
             error = self.binding.keep() => return Err(error),
             error = counter.receive(&self.binding) => return Err(error),
         }

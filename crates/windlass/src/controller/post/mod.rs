@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A [`Desk`] is bound to its place before it answers, and ends when it is told to, when another was bound, when the place
-//! has lost what it held, or when it was not reached for `link_grace`. An exchange that the leader keeps costs a task that
-//! waits, as a connection does over HTTP.
+//! has lost what it held, or when it could not renew its binding for nearly a term: another leader may be bound then. An
+//! exchange that the leader keeps costs a task that waits, as a connection does over HTTP.
 
 mod answering;
 mod binding;

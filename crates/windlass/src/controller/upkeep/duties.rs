@@ -16,8 +16,8 @@ use crate::archive::Archive;
 use crate::controller::clock::JournalClock;
 use crate::controller::handle::Handle;
 use crate::controller::histories::{Due, Histories};
-use crate::controller::view::{Followed, Follower, Published};
-use crate::journal::{Journal, Position, Snapshot, Stored, encode_state};
+use crate::controller::view::{Followed, Follower, Published, View};
+use crate::journal::{Journal, Position, Stored};
 use crate::logs::LogStore;
 use crate::shutdown::Shutdown;
 use crate::store::StoreError;
@@ -106,6 +106,8 @@ pub struct Upkeep {
     saved: Option<Position>,
     /// When superfluous things were last let go.
     let_go_at: Instant,
+    /// The clock of this machine, if the journal's time is held against it, and whether the store has another.
+    system: Option<(fn() -> Time, bool)>,
 }
 
 impl Upkeep {
@@ -130,7 +132,16 @@ impl Upkeep {
             is_behind,
             saved,
             let_go_at,
+            system: None,
         }
+    }
+
+    /// Holds the journal's time against the clock of this machine before it deletes; `store_has_own`: the journal's comes from
+    /// another clock.
+    #[must_use]
+    pub fn against(mut self, clock: fn() -> Time, store_has_own: bool) -> Self {
+        self.system = Some((clock, store_has_own));
+        self
     }
 
     /// What it gathers of runs that are not sealed.
@@ -306,13 +317,8 @@ impl Upkeep {
             return Ok(saved);
         }
         let views = Arc::clone(self.handle.views());
-        let snapshot = spawn_blocking(move || {
-            views.look(|view| Snapshot {
-                position: view.position,
-                state: encode_state(&view.engine),
-            })
-        });
-        let Ok(snapshot) = snapshot.await else { return Ok(saved) };
+        let snapshot = spawn_blocking(move || views.look(View::snapshot));
+        let Ok(Some(snapshot)) = snapshot.await else { return Ok(saved) };
         let position = snapshot.position;
         self.journal.save(snapshot).await?;
         self.saved = Some(position);
@@ -330,6 +336,10 @@ impl Upkeep {
             }
             upto = pruned;
         }
+        let now = self.handle.views().look(|view| match self.system {
+            Some((clock, own)) => view.engine.deletes_by(now, clock(), own),
+            None => view.engine.believed_time(now),
+        });
         for run in self.archive.prune(now - self.keeping.runs, now - self.keeping.keys).await? {
             self.logs.remove(run).await?;
         }

@@ -1,10 +1,11 @@
 //! Snapshots, and what may leave because they are there.
 
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::{Client, Error, Row};
 
 use super::statement;
-use crate::journal::{Position, Snapshot};
+use crate::journal::seam::last_to_remove;
+use crate::journal::{BatchId, Position, Snapshot};
 use crate::store::number::to_sql;
 use crate::store::postgres::line::{Line, Parameter, Work};
 use crate::store::postgres::partition::Partitions;
@@ -33,6 +34,11 @@ impl Snapshots {
         self.line.call(|client| Box::pin(newest(client))).await
     }
 
+    /// The positions of those that do not match the journal.
+    pub(super) async fn foreign(&self) -> Result<Vec<Position>, StoreError> {
+        self.line.call(|client| Box::pin(foreign(client))).await
+    }
+
     pub(super) async fn prune(&self, upto: Position) -> Result<Position, StoreError> {
         let pruned = self.line.call(move |client| prune(client, upto)).await?;
         self.drop_until(pruned).await?;
@@ -53,19 +59,23 @@ fn save(client: &Client, snapshot: Snapshot) -> Work<'_, ()> {
     Box::pin(async move {
         let bytes = frame::close(VERSION, &snapshot.state);
         let parts = i32::try_from(bytes.len().div_ceil(PART)).unwrap_or(i32::MAX);
-        let position = to_sql(snapshot.position.0);
-        client.batch_execute("BEGIN").await?;
-        client.query_typed(statement::DROP_LOST, &[(&position, Type::INT8)]).await?;
-        let header: [Parameter<'_>; 2] = [(&position, Type::INT8), (&parts, Type::INT4)];
+        let (position, batch) = (to_sql(snapshot.position.0), snapshot.batch.0.cast_signed());
+        client.batch_execute(statement::BEGIN).await?;
+        let header: [Parameter<'_>; 3] =
+            [(&position, Type::INT8), (&batch, Type::INT8), (&parts, Type::INT4)];
         let begun = client.query_typed(statement::BEGIN_SNAPSHOT, &header).await?;
         if begun.is_empty() {
-            // Whoever folds the same events gets the same state.
+            // Another node folded the same events to the same state.
             return client.batch_execute("ROLLBACK").await;
         }
         for (part, bytes) in bytes.chunks(PART).enumerate() {
             let part = i32::try_from(part).unwrap_or(i32::MAX);
-            let row: [Parameter<'_>; 3] =
-                [(&position, Type::INT8), (&part, Type::INT4), (&bytes, Type::BYTEA)];
+            let row: [Parameter<'_>; 4] = [
+                (&position, Type::INT8),
+                (&batch, Type::INT8),
+                (&part, Type::INT4),
+                (&bytes, Type::BYTEA),
+            ];
             client.query_typed(statement::WRITE_PART, &row).await?;
         }
         client.batch_execute(statement::TIDY_SNAPSHOTS).await?;
@@ -74,29 +84,36 @@ fn save(client: &Client, snapshot: Snapshot) -> Work<'_, ()> {
 }
 
 async fn newest(client: &Client) -> Result<Option<Snapshot>, Error> {
-    for position in usable(client).await? {
-        let rows =
-            client.query_typed(statement::PARTS, &[(&to_sql(position.0), Type::INT8)]).await?;
+    for (position, batch) in matching(client).await? {
+        let (at, name) = (to_sql(position.0), batch.0.cast_signed());
+        let asked: [Parameter<'_>; 2] = [(&at, Type::INT8), (&name, Type::INT8)];
+        let rows = client.query_typed(statement::PARTS, &asked).await?;
         let bytes: Vec<u8> = rows.iter().flat_map(|row| row.get::<_, &[u8]>(0)).copied().collect();
         if let Ok(state) = frame::open("a snapshot", VERSION, &bytes) {
-            return Ok(Some(Snapshot { position, state: state.to_vec() }));
+            return Ok(Some(Snapshot { position, batch, state: state.to_vec() }));
         }
     }
     Ok(None)
 }
 
-/// Nothing leaves that the older of two snapshots lacks.
+/// The older of two snapshots decides how far this goes.
 fn prune(client: &Client, upto: Position) -> Work<'_, Position> {
     Box::pin(async move {
-        let safe = usable(client).await?.get(KEPT - 1).copied().unwrap_or_default();
-        let upto = to_sql(upto.min(safe).0);
+        let older = matching(client).await?.get(KEPT - 1).map(|(position, _)| *position);
+        let upto = to_sql(upto.min(last_to_remove(older)).0);
         let pruned = client.query_typed(statement::PRUNE, &[(&upto, Type::INT8)]).await?;
         Ok(Position(pruned.first().map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned()))
     })
 }
 
-/// The snapshots that are not ahead of the journal, the newest first.
-async fn usable(client: &Client) -> Result<Vec<Position>, Error> {
+/// The snapshots that match the journal, the newest first.
+async fn matching(client: &Client) -> Result<Vec<(Position, BatchId)>, Error> {
     let rows = client.query_typed(statement::SNAPSHOTS, &[]).await?;
+    let number = |row: &Row, at: usize| row.get::<_, i64>(at).cast_unsigned();
+    Ok(rows.iter().map(|row| (Position(number(row, 0)), BatchId(number(row, 1)))).collect())
+}
+
+async fn foreign(client: &Client) -> Result<Vec<Position>, Error> {
+    let rows = client.query_typed(statement::FOREIGN_SNAPSHOTS, &[]).await?;
     Ok(rows.iter().map(|row| Position(row.get::<_, i64>(0).cast_unsigned())).collect())
 }

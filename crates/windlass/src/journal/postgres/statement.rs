@@ -1,5 +1,12 @@
 //! Every statement, one operation each.
 
+/// Begins a transaction whose commit is on disk when it returns, whatever the role or the database is set to.
+pub(super) const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = on";
+
+/// Settings without which the server loses what it has confirmed.
+pub(super) const DURABILITY: &str =
+    "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'";
+
 /// The position of the last event; zero if there is none.
 pub(super) const HEAD: &str = "SELECT coalesce(max(position), 0) FROM windlass_journal";
 
@@ -35,6 +42,10 @@ pub(super) const TERM: &str =
 /// restored backup and a promoted standby have another one. Terms that were won since and are lost must not come again:
 /// where the server may be another one, which a restart is enough for, the next term is the time in milliseconds, greater
 /// than any before in whatever history, since terms are won more slowly than time passes.
+///
+/// Another server or timeline has lost what the last one had and this one had not: `lost`. A server that was restarted may
+/// be a copy of its files, put back: `unproven`, unless the candidate knows better ([`Terms`](super::terms::Terms)).
+/// A term that wrote nothing hands on what it found.
 pub(super) const CAMPAIGN: &str = "
     INSERT INTO windlass_leader AS led
         (id, term, node, address, since, until, store, generation, server_since)
@@ -53,9 +64,18 @@ pub(super) const CAMPAIGN: &str = "
         node = excluded.node, address = excluded.address,
         since = excluded.since, until = excluded.until,
         store = excluded.store, server_since = excluded.server_since,
-        generation = led.generation + (led.store <> excluded.store)::integer
+        generation = led.generation + (led.store <> excluded.store)::integer,
+        previous = led.term,
+        history = CASE
+            WHEN led.store NOT IN (excluded.store, 'copied') THEN 'lost'
+            WHEN led.history <> 'unbroken' AND led.term IS DISTINCT FROM (
+                SELECT journal.term FROM windlass_journal AS journal
+                ORDER BY journal.position DESC LIMIT 1) THEN led.history
+            WHEN led.store = excluded.store AND led.server_since = excluded.server_since
+            THEN 'unbroken'
+            ELSE 'unproven' END
     WHERE led.until <= clock_timestamp()
-    RETURNING term, generation,
+    RETURNING term, generation, history, previous,
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 
 /// Who leads, or did last, and whether its term lasts. Whoever stands by asks this again and again: it locks nothing, so
@@ -75,37 +95,38 @@ pub(super) const RENEW: &str = "
 pub(super) const RESIGN: &str =
     "UPDATE windlass_leader SET until = clock_timestamp() WHERE id = 1 AND term = $1";
 
-/// What is ahead of the head that a new leader finds was folded from events that are lost.
-pub(super) const LOSE_SNAPSHOTS: &str = "UPDATE windlass_snapshots SET lost = true
-    WHERE position > (SELECT coalesce(max(position), 0) FROM windlass_journal)";
-
-/// Makes room for a snapshot where a lost one was.
-pub(super) const DROP_LOST: &str = "DELETE FROM windlass_snapshots WHERE position = $1 AND lost";
-
 /// Begins a snapshot; no row comes back if it is there already.
 pub(super) const BEGIN_SNAPSHOT: &str = "
-    INSERT INTO windlass_snapshots (position, parts) VALUES ($1, $2)
+    INSERT INTO windlass_snapshots (position, batch, parts) VALUES ($1, $2, $3)
     ON CONFLICT DO NOTHING RETURNING position";
 
 /// A part of it.
 pub(super) const WRITE_PART: &str =
-    "INSERT INTO windlass_snapshot_parts (position, part, bytes) VALUES ($1, $2, $3)";
+    "INSERT INTO windlass_snapshot_parts (position, batch, part, bytes) VALUES ($1, $2, $3, $4)";
 
-/// Removes all but the newest two.
+/// Removes all but the newest two that match the journal. Those ahead of it are judged once it has reached them.
 pub(super) const TIDY_SNAPSHOTS: &str = "
-    DELETE FROM windlass_snapshots WHERE NOT lost AND position < (
-        SELECT position FROM windlass_snapshots WHERE NOT lost
-        ORDER BY position DESC OFFSET 1 LIMIT 1)";
+    DELETE FROM windlass_snapshots
+    WHERE position <= (SELECT coalesce(max(position), 0) FROM windlass_journal)
+        AND (position, batch) NOT IN (
+            SELECT position, batch FROM windlass_snapshots JOIN windlass_journal USING (position, batch)
+            ORDER BY position DESC LIMIT 2)";
 
-/// The snapshots that are not ahead of the journal, the newest first.
+/// The snapshots that match the journal, the newest first.
 pub(super) const SNAPSHOTS: &str = "
-    SELECT position FROM windlass_snapshots
-    WHERE NOT lost AND position <= (SELECT coalesce(max(position), 0) FROM windlass_journal)
+    SELECT position, batch FROM windlass_snapshots JOIN windlass_journal USING (position, batch)
     ORDER BY position DESC";
+
+/// The snapshots that do not.
+pub(super) const FOREIGN_SNAPSHOTS: &str = "
+    SELECT position FROM windlass_snapshots AS kept WHERE NOT EXISTS (
+        SELECT FROM windlass_journal AS journal
+        WHERE (journal.position, journal.batch) = (kept.position, kept.batch))
+    ORDER BY position";
 
 /// The parts of one.
 pub(super) const PARTS: &str =
-    "SELECT bytes FROM windlass_snapshot_parts WHERE position = $1 ORDER BY part";
+    "SELECT bytes FROM windlass_snapshot_parts WHERE position = $1 AND batch = $2 ORDER BY part";
 
 /// Writes batches of another journal as they are.
 pub(super) const PLANT: &str = "

@@ -1,6 +1,7 @@
 //! A database with a journal in it, opened.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use windlass_core::id::Term;
@@ -8,6 +9,7 @@ use windlass_core::time::Span;
 
 use super::reader::Reader;
 use super::snapshots::Snapshots;
+use super::statement;
 use super::terms::Terms;
 use super::writer::Writer;
 use crate::journal::batch::Batch;
@@ -26,6 +28,8 @@ pub(crate) const TABLES: Tables = Tables {
         include_str!("migrations/0002_cluster.sql"),
         include_str!("migrations/0003_append.sql"),
         include_str!("migrations/0004_server.sql"),
+        include_str!("migrations/0005_history.sql"),
+        include_str!("migrations/0006_snapshots.sql"),
     ],
 };
 
@@ -78,12 +82,17 @@ impl PostgresJournal {
     /// may have it open; one of them leads.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let office = Office::open(url)?;
+        refuse_careless(&office).await?;
         office.prepare(TABLES).await?;
         let (place, line) = (office.place(), |within| office.line(within));
         let partitions = Partitions::of("windlass_journal", options.partition);
         let term_within = Duration::from_millis(options.term.part(TERM_PART).as_millis());
         Ok(Self {
-            terms: Arc::new(Terms { line: line(term_within), lasts: options.term }),
+            terms: Arc::new(Terms {
+                line: line(term_within),
+                lasts: options.term,
+                held: AtomicU64::new(0),
+            }),
             writer: Arc::new(Writer { line: line(WITHIN), place: Arc::clone(&place), partitions }),
             reader: Arc::new(Reader { line: line(WITHIN), place }),
             snapshots: Arc::new(Snapshots { line: line(SNAPSHOT_WITHIN), partitions }),
@@ -94,7 +103,7 @@ impl PostgresJournal {
     /// Who leads the journal at an address now, for who has nothing else to do with it.
     pub async fn leader_at(url: &str) -> Result<Option<Leading>, StoreError> {
         let office = Office::open(url)?;
-        let terms = Terms { line: office.line(WITHIN), lasts: TERM };
+        let terms = Terms { line: office.line(WITHIN), lasts: TERM, held: AtomicU64::new(0) };
         office.ask(async move { terms.leader().await }).await
     }
 
@@ -103,6 +112,24 @@ impl PostgresJournal {
         let reader = Arc::clone(&self.reader);
         self.office.ask(async move { reader.cluster().await }).await
     }
+}
+
+/// Refuses a server that confirms what it has not written: nothing above it could keep a promise.
+async fn refuse_careless(office: &Office) -> Result<(), StoreError> {
+    let line = office.line(WITHIN);
+    let asked = office.ask(async move {
+        line.call(|client| {
+            Box::pin(async move { client.query_typed(statement::DURABILITY, &[]).await })
+        })
+        .await
+    });
+    let Some(setting) = asked.await?.first().map(|row| row.get::<_, String>(0)) else {
+        return Ok(());
+    };
+    let reason = format!(
+        "its server runs with {setting} = off and loses what it has confirmed: set {setting} = on in its configuration"
+    );
+    Err(StoreError::Unusable { place: office.place().to_string(), reason })
 }
 
 impl Transplant for PostgresJournal {
@@ -161,6 +188,11 @@ impl Journal for PostgresJournal {
     fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
         let snapshots = Arc::clone(&self.snapshots);
         self.office.ask(async move { snapshots.newest().await })
+    }
+
+    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+        let snapshots = Arc::clone(&self.snapshots);
+        self.office.ask(async move { snapshots.foreign().await })
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

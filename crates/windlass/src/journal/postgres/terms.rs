@@ -1,7 +1,10 @@
 //! Who leads.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
+use windlass_core::engine::StoreHistory;
 use windlass_core::id::Term;
 use windlass_core::time::{Span, Time};
 
@@ -16,12 +19,19 @@ use crate::store::postgres::line::{Line, Parameter, Work};
 pub(super) struct Terms {
     pub(super) line: Line,
     pub(super) lasts: Span,
+    /// The term that this process won last. If no other process has won one since, nothing is missing that was acknowledged
+    /// under it: this process knows all of that, and ends if it finds less.
+    pub(super) held: AtomicU64,
 }
 
 impl Terms {
     pub(super) async fn campaign(&self, candidate: Candidate) -> Result<Campaign, StoreError> {
-        let lasts = self.lasts;
-        self.line.call(move |client| campaign(client, candidate, lasts)).await
+        let (lasts, held) = (self.lasts, Term(self.held.load(Ordering::Relaxed)));
+        let came = self.line.call(move |client| campaign(client, candidate, lasts, held)).await?;
+        if let Campaign::Won(won) = &came {
+            self.held.store(won.term.0, Ordering::Relaxed);
+        }
+        Ok(came)
     }
 
     pub(super) async fn leader(&self) -> Result<Option<Leading>, StoreError> {
@@ -57,12 +67,12 @@ impl Terms {
 /// Takes the term and reads the head in one transaction. The row is locked by the first statement, so every append under
 /// an earlier term has ended, and the second sees what it wrote. It is looked at before: who asks for a term locks the row
 /// also if it does not get it, and holds up who leads.
-fn campaign(client: &Client, candidate: Candidate, lasts: Span) -> Work<'_, Campaign> {
+fn campaign(client: &Client, candidate: Candidate, lasts: Span, last: Term) -> Work<'_, Campaign> {
     Box::pin(async move {
         if let Some(Leading { node, address }) = leader(client).await? {
             return Ok(Campaign::LedBy { node, pid: None, address });
         }
-        client.batch_execute("BEGIN").await?;
+        client.batch_execute(statement::BEGIN).await?;
         let lasts_ms = millis(lasts);
         let Candidate { node, address } = &candidate;
         let asked: [Parameter<'_>; 3] =
@@ -73,7 +83,6 @@ fn campaign(client: &Client, candidate: Candidate, lasts: Span) -> Work<'_, Camp
             let led = client.query_typed(statement::LEADER, &[]).await?;
             return Ok(led_by(led.first()));
         };
-        client.batch_execute(statement::LOSE_SNAPSHOTS).await?;
         let head = head(client).await?;
         client.batch_execute("COMMIT").await?;
         Ok(Campaign::Won(Leadership {
@@ -81,9 +90,21 @@ fn campaign(client: &Client, candidate: Candidate, lasts: Span) -> Work<'_, Camp
             head,
             now: Time::from_millis(won.get::<_, i64>("now").cast_unsigned()),
             generation: u16::try_from(won.get::<_, i32>("generation")).unwrap_or(u16::MAX),
+            history: history(won, last),
             lasts: Some(lasts),
         }))
     })
+}
+
+/// What the row says of the history to a candidate that held this term last.
+fn history(won: &Row, held: Term) -> StoreHistory {
+    let previous = Term(won.get::<_, i64>("previous").cast_unsigned());
+    match won.get("history") {
+        "unbroken" => StoreHistory::Unbroken,
+        "unproven" if held == previous && held != Term(0) => StoreHistory::Unbroken,
+        "unproven" => StoreHistory::Unproven,
+        _ => StoreHistory::Lost,
+    }
 }
 
 /// Who leads, if somebody does.

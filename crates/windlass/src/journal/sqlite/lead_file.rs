@@ -4,6 +4,9 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
+use super::head_file::{changed, write_at_start};
+use crate::store::private;
+
 const NAME: &str = "leader.lock";
 
 /// Holds the lock until it is dropped.
@@ -15,13 +18,21 @@ pub(super) struct LeadFile(File);
 impl LeadFile {
     /// Takes the lock, or returns nothing if somebody has it, in this process or another.
     pub(super) fn take(folder: &Path) -> io::Result<Option<Self>> {
-        let mut options = File::options();
+        let mut options = private::options();
         let file = options.create(true).truncate(false).write(true).open(folder.join(NAME))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+impl LeadFile {
+    /// The time by the clock of the file system, in nanoseconds since 1970.
+    pub(super) fn time(&self) -> io::Result<i128> {
+        write_at_start(&self.0, b"\n")?;
+        Ok(changed(&self.0.metadata()?))
     }
 }
 

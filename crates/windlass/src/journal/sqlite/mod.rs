@@ -3,8 +3,9 @@
 //! ```text
 //!  append ──► desk (bounded) ──► writer thread: all that wait, one transaction, one fsync ──► replies
 //!  tail   ──► desk (bounded) ──► reader thread: its own read-only connection; waits for no writer
-//!  folder:    journal.db (+ -wal, -shm) │ snapshot-POSITION, two of them │ leader.lock, locked by who leads
-//!             snapshot.new, being written by who has locked snapshot.lock │ lost-snapshot-POSITION, ahead of the journal
+//!  folder:    journal.db (+ -wal, -shm) │ snapshot-POSITION-BATCH, two of them │ leader.lock, locked by who leads
+//!             head, how far the journal reached at least (`head_file` says what it proves)
+//!             snapshot.new, being written by who has locked snapshot.lock │ lost-snapshot-POSITION-BATCH, of events that the journal lost
 //! ```
 //!
 //! *Who leads* is decided by the lock on `leader.lock`, which the system takes away from a process that ends, however
@@ -12,7 +13,9 @@
 //! row in `leader`: each append compares its term with it in its own transaction, so that even two leaders (somebody
 //! deleted the lock's file) cannot both write.
 
+mod head_file;
 mod lead_file;
+mod loss;
 mod reader;
 mod snapshots;
 mod statement;

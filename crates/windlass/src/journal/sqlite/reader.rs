@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use windlass_core::id::Term;
 
-use super::{snapshots, statement};
+use super::snapshots::Snapshots;
+use super::statement;
 use crate::journal::batch::Key;
 use crate::journal::{BatchId, Position, Snapshot, Stored};
 use crate::store::StoreError;
@@ -20,6 +21,7 @@ pub(super) enum Request {
     Head { answer: Answer<Position> },
     Save { snapshot: Snapshot, answer: Answer<()> },
     Snapshot { answer: Answer<Option<Snapshot>> },
+    Foreign { answer: Answer<Vec<Position>> },
 }
 
 #[derive(Debug)]
@@ -37,8 +39,11 @@ impl Reader {
             match request {
                 Request::Tail { after, most, answer } => tell(answer, self.tail(after, most)),
                 Request::Head { answer } => tell(answer, self.head()),
-                Request::Save { snapshot, answer } => tell(answer, self.save(&snapshot)),
-                Request::Snapshot { answer } => tell(answer, self.snapshot()),
+                Request::Save { snapshot, answer } => {
+                    tell(answer, self.snapshots().save(&snapshot));
+                }
+                Request::Snapshot { answer } => tell(answer, self.snapshots().newest()),
+                Request::Foreign { answer } => tell(answer, self.foreign()),
             }
         }
     }
@@ -47,15 +52,12 @@ impl Reader {
         head(&self.connection).map_err(|error| failure::of_sqlite(&self.place, &error))
     }
 
-    fn save(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
-        snapshots::save(&self.folder, snapshot).map_err(|error| failure::of_io(&self.place, &error))
+    fn snapshots(&self) -> Snapshots<'_> {
+        Snapshots { folder: &self.folder, place: &self.place, journal: &self.connection }
     }
 
-    fn snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
-        let io = |error| failure::of_io(&self.place, &error);
-        // Before the head: one that is saved meanwhile must not pass for one that is ahead of it.
-        let kept = snapshots::kept(&self.folder).map_err(io)?;
-        snapshots::newest(&kept, self.head()?).map_err(io)
+    fn foreign(&self) -> Result<Vec<Position>, StoreError> {
+        Ok(self.snapshots().foreign()?.into_iter().map(|file| file.position).collect())
     }
 
     fn tail(&self, after: Position, most: usize) -> Result<Vec<Stored>, StoreError> {
@@ -114,4 +116,14 @@ pub(super) fn pruned(connection: &Connection) -> rusqlite::Result<Position> {
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<Position> {
     let mut statement = connection.prepare_cached(statement::HEAD)?;
     statement.query_row((), |row| row.get::<_, i64>(0)).map(|head| Position(head.cast_unsigned()))
+}
+
+/// The batch that ends at a position.
+pub(super) fn batch_at(
+    connection: &Connection,
+    position: Position,
+) -> rusqlite::Result<Option<BatchId>> {
+    let mut statement = connection.prepare_cached(statement::BATCH_AT)?;
+    let found = statement.query_row([to_sql(position.0)], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(found.map(|batch| BatchId(batch.cast_unsigned())))
 }

@@ -8,6 +8,9 @@ pub(super) const NEXT_BATCH: &str = "
     SELECT position, first, term, batch FROM journal
     WHERE position > ?1 ORDER BY position LIMIT 1";
 
+/// The name of the batch that ends at a position.
+pub(super) const BATCH_AT: &str = "SELECT batch FROM journal WHERE position = ?1";
+
 /// Batches that end behind a position. Without a limit: the reader stops when it has enough.
 pub(super) const TAIL: &str = "
     SELECT position, first, term, batch, events FROM journal
@@ -36,11 +39,13 @@ pub(super) const NOTE_PRUNED: &str = "UPDATE pruned SET upto = ?1 WHERE id = 1";
 /// Who leads, or did last.
 pub(super) const LEADER: &str = "SELECT term, node, pid, address FROM leader WHERE id = 1";
 
-/// Takes the next term.
+/// Takes the next term. Where terms may have been lost the next one is at least the time in milliseconds, greater than
+/// any before, since terms are won more slowly than time passes.
 pub(super) const TAKE_TERM: &str = "
-    INSERT INTO leader (id, term, node, pid, address, since) VALUES (1, 1, ?1, ?2, ?3, ?4)
+    INSERT INTO leader (id, term, node, pid, address, since) 
+    VALUES (1, max(1, ?5), ?1, ?2, ?3, ?4)
     ON CONFLICT (id) DO UPDATE SET
-        term = term + 1, node = excluded.node, pid = excluded.pid,
+        term = max(term + 1, ?5), node = excluded.node, pid = excluded.pid,
         address = excluded.address, since = excluded.since
     RETURNING term";
 
@@ -49,8 +54,9 @@ pub(super) const RAISE_TERM: &str = "UPDATE leader SET term = ?1 WHERE id = 1 AN
 
 /// All of them, for the test that prepares each.
 #[cfg(test)]
-pub(super) const ALL: [&str; 11] = [
+pub(super) const ALL: [&str; 12] = [
     HEAD,
+    BATCH_AT,
     NEXT_BATCH,
     TAIL,
     WRITE_BATCH,

@@ -4,10 +4,14 @@ use std::path::Path;
 
 use windlass_core::id::Term;
 
+use super::head_file::Head;
+use super::loss::{Loss, lost};
 use super::reader::{self, Reader};
+use super::snapshots::Snapshots;
 use super::tables::TABLES;
 use super::writer::{self, Writer};
 use crate::journal::batch::Batch;
+use crate::journal::seam::foreign_snapshot_warning;
 use crate::journal::{
     Append, Campaign, Candidate, Journal, Position, Snapshot, Stored, Transplant,
 };
@@ -15,7 +19,7 @@ use crate::store::sqlite::desk::{Answer, Desk};
 use crate::store::sqlite::{connection, failure, mount};
 use crate::store::{Now, Promise, StoreError, folder};
 
-const FILE: &str = "journal.db";
+pub(super) const FILE: &str = "journal.db";
 
 /// Pages that the writer keeps, in SQLite's way to say KiB.
 const CACHE: i32 = -256;
@@ -37,19 +41,39 @@ pub struct SqliteJournal {
 impl SqliteJournal {
     /// Opens the journal in a folder, and makes both if there are none. Any number of processes may have it open; one
     /// of them leads.
+    ///
+    /// Refuses a journal that has less than its head file says, or that is missing beside one
+    /// ([`StoreError::LostHistory`]).
     pub fn open(folder: impl AsRef<Path>, now: Now) -> Result<Self, StoreError> {
-        let folder = folder.as_ref();
+        Self::open_with(folder.as_ref(), now, Loss::Refused)
+    }
+
+    /// The same, and leads a journal that has lost what it had acknowledged.
+    pub fn open_accepting_loss(folder: impl AsRef<Path>, now: Now) -> Result<Self, StoreError> {
+        Self::open_with(folder.as_ref(), now, Loss::Accepted)
+    }
+
+    fn open_with(folder: &Path, now: Now, loss: Loss) -> Result<Self, StoreError> {
         let file = folder.join(FILE);
         let place = file.display().to_string();
         folder::make(folder).map_err(|error| failure::of_io(&place, &error))?;
+        // Read before the journal, because a leader writes it after each commit.
+        // One that cannot be read is in a folder that cannot be opened, which is told below.
+        let head = Head::read(folder).ok().flatten();
+        if let Some(head) = head.as_ref().filter(|_| loss == Loss::Refused && !file.exists()) {
+            return Err(lost(&place, head, Position(0)));
+        }
         let connection = connection::to_write(&file, &place, &TABLES)?;
+        loss.check(&connection, (folder, &place), head.as_ref())?;
         // Appends touch the last page and those above it: more would only be kept in memory.
         let small = connection.pragma_update(None, "cache_size", CACHE);
         small.map_err(|error| failure::of_sqlite(&place, &error))?;
+        let foreign = Snapshots { folder, place: &place, journal: &connection }.foreign()?;
+        let foreign = foreign.into_iter().map(|file| foreign_snapshot_warning(file.position));
+        let warnings = mount::warning(folder).into_iter().chain(foreign).collect();
         let reader = start_reader(&file, &place)?;
-        let writer = Writer::new(connection, (folder.to_owned(), place.clone()), now);
+        let writer = Writer::new(connection, (folder.to_owned(), place.clone()), now, loss);
         let writer = Desk::start("journal-writer", &place, |requests| writer.run(requests))?;
-        let warnings = mount::warning(folder).into_iter().collect();
         Ok(Self { place, reader, writer: Some(writer), warnings })
     }
 
@@ -137,6 +161,10 @@ impl Journal for SqliteJournal {
 
     fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
         self.reader.ask(|answer| reader::Request::Snapshot { answer })
+    }
+
+    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+        self.reader.ask(|answer| reader::Request::Foreign { answer })
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

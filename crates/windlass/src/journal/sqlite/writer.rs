@@ -3,20 +3,23 @@
 //! It takes all requests that wait and writes their batches in one transaction: while the disk is busy with a commit
 //! the next group gathers, so a slow disk makes larger groups and nothing waits for a timer.
 
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use windlass_core::engine::StoreHistory;
 use windlass_core::id::Term;
 use windlass_core::time::Time;
 
+use super::head_file::{Head, HeadFile};
 use super::lead_file::LeadFile;
+use super::loss::Loss;
 use super::reader::{head, key, pruned};
-use super::{snapshots, statement};
+use super::snapshots::Snapshots;
+use super::statement;
 use crate::journal::batch::Batch;
-use crate::journal::{Campaign, Candidate, Leadership, Position};
+use crate::journal::{BatchId, Campaign, Candidate, Leadership, Position};
 use crate::store::number::to_sql;
 use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
 use crate::store::sqlite::failure;
@@ -44,6 +47,7 @@ pub(super) struct Writer {
     place: String,
     now: Now,
     lead: Option<Lead>,
+    loss: Loss,
     wal: Wal,
 }
 
@@ -51,7 +55,16 @@ pub(super) struct Writer {
 #[derive(Debug)]
 struct Lead {
     term: Term,
-    _lock: LeadFile,
+    lock: LeadFile,
+    head_file: HeadFile,
+}
+
+impl Lead {
+    /// Writes down how far the journal reaches now. One that cannot be written still says less than the journal has.
+    fn record(&mut self, position: Position, batch: BatchId) {
+        let recorded = self.lock.time();
+        drop(recorded.and_then(|time| self.head_file.write(position, batch, time)));
+    }
 }
 
 /// The row of the leader.
@@ -64,9 +77,9 @@ struct Leader {
 
 /// What came of asking for the lock. A lock in here is let go if the transaction around it fails.
 enum Asked {
-    Won(Lead, Position),
+    Won(Lead, Position, StoreHistory),
     Taken(Option<Leader>),
-    Failed(io::Error),
+    Failed(StoreError),
 }
 
 type Group = Vec<(Batch, Answer<Position>)>;
@@ -77,9 +90,10 @@ impl Writer {
         connection: Connection,
         (folder, place): (PathBuf, String),
         now: Now,
+        loss: Loss,
     ) -> Self {
         let wal = Wal::of(&connection);
-        Self { connection, folder, place, now, lead: None, wal }
+        Self { connection, folder, place, now, lead: None, loss, wal }
     }
 
     /// Serves until the desk is closed, then leaves the journal in its one file.
@@ -122,8 +136,20 @@ impl Writer {
             return;
         }
         match self.commit(&group) {
-            Ok(verdicts) => group.into_iter().zip(verdicts).for_each(|((_, a), v)| tell(a, v)),
+            Ok(verdicts) => {
+                self.record(&group, &verdicts);
+                group.into_iter().zip(verdicts).for_each(|((_, a), v)| tell(a, v));
+            }
             Err(error) => group.into_iter().for_each(|(_, a)| tell(a, Err(error.clone()))),
+        }
+    }
+
+    /// Writes down the last batch of a group before anything of it is acknowledged.
+    fn record(&mut self, group: &Group, verdicts: &[Result<Position, StoreError>]) {
+        let taken = group.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_ok());
+        let last = taken.map(|((batch, _), _)| (batch.position, batch.name)).max();
+        if let (Some((position, batch)), Some(lead)) = (last, &mut self.lead) {
+            lead.record(position, batch);
         }
     }
 
@@ -167,17 +193,18 @@ impl Writer {
             // Another process won although this one has the lock: somebody deleted the file. It is worth nothing now.
             self.lead = None;
         }
-        let (folder, now) = (self.folder.clone(), (self.now)());
+        let (folder, place, now) = (self.folder.clone(), self.place.clone(), (self.now)());
+        let loss = self.loss;
         let asked = self.transaction(|transaction| {
             Ok(match LeadFile::take(&folder) {
                 Ok(None) => Asked::Taken(leader(transaction)?),
-                Err(error) => Asked::Failed(error),
+                Err(error) => Asked::Failed(failure::of_io(&place, &error)),
                 Ok(Some(lock)) => {
-                    let head = head(transaction)?;
-                    match snapshots::set_aside(&folder, head) {
-                        Ok(()) => {
-                            let term = take_term(transaction, candidate, now)?;
-                            Asked::Won(Lead { term, _lock: lock }, head)
+                    let found = Found { folder: &folder, place: &place, loss };
+                    match found.look(transaction) {
+                        Ok((head, history, head_file)) => {
+                            let term = take_term(transaction, candidate, now, history)?;
+                            Asked::Won(Lead { term, lock, head_file }, head, history)
                         }
                         Err(error) => Asked::Failed(error),
                     }
@@ -185,10 +212,11 @@ impl Writer {
             })
         })?;
         match asked {
-            Asked::Won(lead, head) => {
-                let term = lead.term;
+            Asked::Won(lead, head, history) => {
+                let (term, generation) = (lead.term, 0);
                 self.lead = Some(lead);
-                Ok(Campaign::Won(Leadership { term, head, now, generation: 0, lasts: None }))
+                let lasts = None;
+                Ok(Campaign::Won(Leadership { term, head, now, generation, history, lasts }))
             }
             Asked::Taken(Some(Leader { node, pid, address, .. })) => {
                 Ok(Campaign::LedBy { node, pid, address })
@@ -197,16 +225,15 @@ impl Writer {
             Asked::Taken(None) => {
                 Err(failure::unavailable(&self.place, "its lock is taken by nobody yet"))
             }
-            Asked::Failed(error) => Err(failure::of_io(&self.place, &error)),
+            Asked::Failed(error) => Err(error),
         }
     }
 
     /// Lets the oldest batches go, a bounded number of them: who wants more asks again.
     fn prune(&mut self, upto: Position) -> Result<Position, StoreError> {
-        let head = head(&self.connection).map_err(|error| self.failure(&error))?;
-        let safe = snapshots::safe(&self.folder, head);
-        let safe = safe.map_err(|error| failure::of_io(&self.place, &error))?;
-        let upto = to_sql(upto.min(safe).0);
+        let Self { folder, place, connection, .. } = &*self;
+        let snapshots = Snapshots { folder, place, journal: connection };
+        let upto = to_sql(upto.min(snapshots.last_to_remove()?).0);
         self.transaction(|transaction| {
             let mut last = transaction.prepare_cached(statement::LAST_TO_PRUNE)?;
             let last: Option<i64> = last.query_row((upto, PRUNED_AT_ONCE), |row| row.get(0))?;
@@ -321,13 +348,39 @@ fn is_there(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<bo
     }))
 }
 
+/// What a candidate that has the lock finds in the folder.
+struct Found<'a> {
+    folder: &'a Path,
+    place: &'a str,
+    loss: Loss,
+}
+
+impl Found<'_> {
+    fn look(
+        &self,
+        connection: &Connection,
+    ) -> Result<(Position, StoreHistory, HeadFile), StoreError> {
+        let io = |error| failure::of_io(self.place, &error);
+        let head = head(connection).map_err(|error| failure::of_sqlite(self.place, &error))?;
+        let recorded = Head::read(self.folder).map_err(io)?;
+        let place = (self.folder, self.place);
+        let history = self.loss.check(connection, place, recorded.as_ref())?;
+        let Self { folder, place, .. } = *self;
+        Snapshots { folder, place, journal: connection }.set_aside()?;
+        Ok((head, history, HeadFile::open(self.folder).map_err(io)?))
+    }
+}
+
 fn take_term(
     transaction: &Transaction<'_>,
     candidate: &Candidate,
     now: Time,
+    history: StoreHistory,
 ) -> rusqlite::Result<Term> {
     let Candidate { node, address } = candidate;
-    let row = params![node, std::process::id(), address, to_sql(now.as_millis())];
+    let now = to_sql(now.as_millis());
+    let at_least = if history == StoreHistory::Unbroken { 0 } else { now };
+    let row = params![node, std::process::id(), address, now, at_least];
     let mut take = transaction.prepare_cached(statement::TAKE_TERM)?;
     take.query_row(row, |row| row.get::<_, i64>(0)).map(|term| Term(term.cast_unsigned()))
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::dial::Dial;
 use super::follow::{Place, may_follow};
+use super::loopback::loopback_token;
 use super::wire::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
 use crate::link::WorkerSecret;
 
@@ -89,6 +90,8 @@ pub struct Client {
     credentials: Credentials,
     idle: Mutex<Vec<Idle>>,
     answer_max: usize,
+    /// Tokens of controllers of this machine that were found.
+    found: Mutex<Vec<(Place, String)>>,
 }
 
 /// A connection that nobody uses.
@@ -162,7 +165,8 @@ impl io::Write for Counted {
 impl Client {
     /// A client that makes its connections so, and shows these credentials.
     pub fn new(dial: Arc<dyn Dial>, credentials: Credentials) -> Self {
-        Self { dial, credentials, idle: Mutex::new(Vec::new()), answer_max: ANSWER_MAX }
+        let (idle, found) = (Mutex::default(), Mutex::default());
+        Self { dial, credentials, idle, answer_max: ANSWER_MAX, found }
     }
 
     /// The same, which takes larger answers.
@@ -254,6 +258,20 @@ impl Client {
         Ok(answered)
     }
 
+    /// The token that was given, else the one that a controller of this machine keeps for this user.
+    fn token(&self, place: &Place) -> Option<String> {
+        if self.credentials.token.is_some() || !place.is_here() {
+            return self.credentials.token.clone();
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, token)) = found.iter().find(|(known, _)| known == place) {
+            return Some(token.clone());
+        }
+        let token = loopback_token(place)?;
+        found.push((place.clone(), token.clone()));
+        Some(token)
+    }
+
     fn request(&self, ask: &Ask<'_>) -> Result<Request<Full<Bytes>>, String> {
         let host = format!("{}:{}", ask.place.host(), ask.place.port());
         let mut request = Request::builder()
@@ -265,7 +283,7 @@ impl Client {
         for (name, value) in ask.headers {
             request = request.header(*name, *value);
         }
-        if let Some(token) = &self.credentials.token {
+        if let Some(token) = self.token(ask.place) {
             request = request.header(AUTHORIZATION, secret(&format!("Bearer {token}"))?);
         }
         if let Some(worker) = &self.credentials.worker {

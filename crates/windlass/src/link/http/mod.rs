@@ -26,6 +26,7 @@
 mod client;
 mod dial;
 mod follow;
+mod loopback;
 mod silence;
 mod testament;
 mod wire;
@@ -34,10 +35,11 @@ mod worker_link;
 pub use client::{Answered, Ask, CallError, Client, Credentials};
 pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket, dialler};
 pub use follow::{BadPlace, Place, Places, may_follow};
+pub use loopback::make_loopback_token;
 pub use testament::{report_ended, say_goodbye};
 pub use wire::{
-    Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, JOURNAL_TYPE, JournalPage,
-    KEY_HEADER, LAG_HEADER, LEADER_HEADER, LOG_SIZE_HEADER, Leader, POSITION_HEADER, PROTOCOL,
-    PROTOCOL_HEADER, Problem, Role, ValueAsked, WORKER_HEADER,
+    BATCH_HEADER, Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, JOURNAL_TYPE,
+    JournalPage, KEY_HEADER, LAG_HEADER, LEADER_HEADER, LOG_SIZE_HEADER, Leader, POSITION_HEADER,
+    PROTOCOL, PROTOCOL_HEADER, Problem, Role, ValueAsked, WORKER_HEADER,
 };
 pub use worker_link::HttpLink;

@@ -35,6 +35,9 @@ pub const JOURNAL_TYPE: &str = "application/vnd.windlass.journal";
 /// Says up to where the journal was looked through, or which position a state is of.
 pub const POSITION_HEADER: &str = "windlass-position";
 
+/// Names the batch that ends at the position of a state.
+pub const BATCH_HEADER: &str = "windlass-batch";
+
 /// Says for how many milliseconds an observer has not had everything that there was.
 pub const LAG_HEADER: &str = "windlass-lag-ms";
 

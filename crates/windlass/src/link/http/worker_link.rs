@@ -290,7 +290,7 @@ mod tests {
 
     use windlass_core::id::{Incarnation, WorkerId};
     use windlass_core::requirement::Labels;
-    use windlass_core::session::Home;
+    use windlass_core::session::{FormerLife, Home};
 
     use super::*;
     use crate::link::http::{Credentials, Dial, Dialled};
@@ -320,6 +320,7 @@ mod tests {
             labels: Labels::default(),
             slots: 1,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         let lost = link.register(register).await.unwrap_err();

@@ -7,5 +7,5 @@ mod spool;
 mod stored;
 
 pub use piece::{LogChunk, LogsTaken};
-pub use shipping::{ShippedLogs, Shipping, Ships};
+pub use shipping::{ShippedLogs, Shipping, Ships, UnsentOutput};
 pub use stored::StoredOutput;

@@ -36,7 +36,7 @@ const WAITING_MAX: u64 = 1 << 30;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// How long a worker that ends goes on shipping; what is left then is shipped by its next life.
+/// How long a worker that ends goes on shipping. The next start with the same state directory ships the rest.
 const LINGERS: Duration = Duration::from_secs(5);
 
 /// What carries output and large results to the leader, each call with no more bytes than the answer before it allowed;
@@ -85,6 +85,26 @@ impl Desk {
     fn waiting(&self) -> u64 {
         self.logs().values().map(|progress| progress.written - progress.shipped).sum()
     }
+
+    /// The rest of a log is gone from the disk: nothing can be shipped for it.
+    fn lost(&self, log: LogId) {
+        let mut logs = self.logs();
+        if let Some(progress) = logs.get_mut(&log) {
+            progress.written = progress.shipped;
+            if progress.closed {
+                logs.remove(&log);
+            }
+        }
+    }
+}
+
+/// Output on a worker's disk that the leader does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsentOutput {
+    /// The folder that holds it.
+    pub folder: PathBuf,
+    /// Its size.
+    pub bytes: u64,
 }
 
 impl ShippedLogs {
@@ -103,6 +123,13 @@ impl ShippedLogs {
             turn: LogId::default(),
         };
         Ok((logs, shipping))
+    }
+
+    /// Output that the leader does not have; `None` if there is none.
+    pub fn unsent(&self) -> Option<UnsentOutput> {
+        let bytes = self.desk.waiting();
+        let folder = self.spool.folder().to_owned();
+        (bytes > 0).then_some(UnsentOutput { folder, bytes })
     }
 
     fn failed(&self, error: &io::Error) -> StoreError {
@@ -194,26 +221,41 @@ pub struct Shipping {
 }
 
 impl Shipping {
-    /// Ships until it is told to end, and a little longer.
+    /// Ships until it is told to end, then for at most `LINGERS`. A leader that will never answer is not waited for.
     pub async fn run(mut self, mut shutdown: Shutdown) {
-        let desk = Arc::clone(&self.logs.desk);
+        let mut told = shutdown.clone();
+        // One deadline for all that is left, however many tries it takes.
+        let ends = async move {
+            told.wait().await;
+            sleep(LINGERS).await;
+        };
+        tokio::pin!(ends);
         loop {
             let pieces = self.gather();
-            if !pieces.is_empty() {
-                tokio::select! {
-                    () = self.ship(pieces) => {}
-                    () = async { shutdown.wait().await; sleep(LINGERS).await } => return,
-                }
-                continue;
-            }
-            if shutdown.is_due() {
+            if pieces.is_empty() && shutdown.is_due() {
                 return;
             }
-            tokio::select! {
-                () = desk.news.notified() => {}
-                () = shutdown.wait() => {}
+            let can_succeed = tokio::select! {
+                () = &mut ends => return,
+                can_succeed = self.ship_or_wait(pieces, &mut shutdown) => can_succeed,
+            };
+            if !can_succeed && shutdown.is_due() {
+                return;
             }
         }
+    }
+
+    /// Ships pieces, or waits for some. Returns whether another try can succeed.
+    async fn ship_or_wait(&mut self, pieces: Vec<LogChunk>, shutdown: &mut Shutdown) -> bool {
+        if !pieces.is_empty() {
+            return self.ship(pieces).await;
+        }
+        let desk = Arc::clone(&self.logs.desk);
+        tokio::select! {
+            () = desk.news.notified() => {}
+            () = shutdown.wait() => {}
+        }
+        true
     }
 
     /// What is to be shipped next: a piece of each log in turn, as much as the leader takes.
@@ -225,8 +267,11 @@ impl Shipping {
         let mut pieces = Vec::new();
         for (log, progress) in after.chain(upto) {
             if progress.shipped < progress.written && room > 0 {
-                // What cannot be read any more was lost with the disk; the next look finds the same or less.
                 let bytes = self.logs.spool.read(*log, progress.shipped, room).unwrap_or_default();
+                if bytes.is_empty() {
+                    self.logs.desk.lost(*log);
+                    continue;
+                }
                 room -= bytes.len();
                 self.turn = *log;
                 pieces.push(LogChunk { log: *log, at: progress.shipped, bytes });
@@ -235,11 +280,15 @@ impl Shipping {
         pieces
     }
 
-    async fn ship(&mut self, pieces: Vec<LogChunk>) {
-        let Ok(taken) = self.link.ship(pieces.clone()).await else {
-            sleep(self.pause).await;
-            self.pause = (self.pause * 2).min(PAUSE_MAX);
-            return;
+    /// Ships pieces. Returns whether another try can succeed.
+    async fn ship(&mut self, pieces: Vec<LogChunk>) -> bool {
+        let taken = match self.link.ship(pieces.clone()).await {
+            Ok(taken) => taken,
+            Err(error) => {
+                sleep(self.pause).await;
+                self.pause = (self.pause * 2).min(PAUSE_MAX);
+                return !error.is_final();
+            }
         };
         self.pause = PAUSE_MIN;
         self.credit = taken.credit.max(1);
@@ -247,6 +296,7 @@ impl Shipping {
             self.arrived(piece.log, size);
         }
         self.logs.desk.shipped.send_modify(|times| *times += 1);
+        true
     }
 
     /// The leader has so much of a log; or wants nothing of it.

@@ -1,12 +1,13 @@
 //! Output on the worker's disk until the leader has it: a file per log.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_core::id::{RunId, StepIx};
 
 use crate::logs::LogId;
+use crate::store::{folder, private};
 
 /// A folder of logs.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub(super) struct Spool {
 impl Spool {
     /// Opens a folder, and says what an earlier life left in it.
     pub(super) fn open(folder: PathBuf) -> io::Result<(Self, Vec<(LogId, u64)>)> {
-        fs::create_dir_all(&folder)?;
+        folder::make(&folder)?;
         let mut left = Vec::new();
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
@@ -29,9 +30,14 @@ impl Spool {
         Ok((Self { folder }, left))
     }
 
+    /// Where it is.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Adds to the end of a log, all or nothing, and says how long it is now.
     pub(super) fn append(&self, log: LogId, bytes: &[u8]) -> io::Result<u64> {
-        let mut file = OpenOptions::new().create(true).append(true).open(self.file(log))?;
+        let mut file = private::options().create(true).append(true).open(self.file(log))?;
         let before = file.metadata()?.len();
         if let Err(error) = file.write_all(bytes) {
             // A disk that fills up takes a part; whoever waits for room writes the whole again.

@@ -16,7 +16,7 @@ use crate::journal::{
 use crate::local::{StoreAddress, system_now};
 use crate::logs::{FileLogs, LogStore, PostgresLogs};
 use crate::store::postgres::mark::Mark;
-use crate::store::{StoreError, folder};
+use crate::store::{StoreError, folder, private};
 
 /// The file that marks a folder that is copied to.
 const MARK: &str = "copying";
@@ -97,7 +97,8 @@ impl Side {
     pub(super) async fn mark(&self) -> Result<(), StoreError> {
         match &self.at {
             At::Folder(folder) => {
-                let marked = fs::write(folder.join(MARK), "").and_then(|()| folder::sync(folder));
+                let marked =
+                    private::write(&folder.join(MARK), "").and_then(|()| folder::sync(folder));
                 marked.map_err(|error| self.failed(&error))
             }
             At::Postgres(mark) => mark.set().await,

@@ -1,12 +1,13 @@
 //! The files that are open for writing: opening one for each append would cost more than the append.
 
 use std::collections::HashMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use super::path;
 use crate::logs::LogId;
+use crate::store::private;
 
 /// How many files stay open: more than steps run at a time on most fleets, and a quarter of the 1,024 that a process may
 /// have open by default. Beyond it the file that was not written for longest is closed.
@@ -53,11 +54,11 @@ impl OpenFiles {
 
     fn open(&self, log: LogId, begins: bool) -> io::Result<Option<File>> {
         let path = path::of_log(&self.folder, log);
-        let open = || File::options().write(true).create(begins).truncate(false).open(&path);
+        let open = || private::options().write(true).create(begins).truncate(false).open(&path);
         match open() {
             Err(error) if error.kind() == ErrorKind::NotFound && !begins => Ok(None),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                fs::create_dir_all(path::of_run(&self.folder, log.run))?;
+                private::make_folders(&path::of_run(&self.folder, log.run))?;
                 open().map(Some)
             }
             opened => opened.map(Some),

@@ -70,7 +70,7 @@ impl Address {
         let own = self.config.get_options().unwrap_or_default();
         within.config.options(format!(
             "{own} -c statement_timeout={limit} -c lock_timeout={limit} \
-             -c idle_in_transaction_session_timeout={limit}"
+             -c idle_in_transaction_session_timeout={limit} -c synchronous_commit=on"
         ));
         within
     }

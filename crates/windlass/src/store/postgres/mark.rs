@@ -12,8 +12,8 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 const IS_THERE: &str = "SELECT to_regclass('windlass_schema') IS NOT NULL";
 const IS_SET: &str = "SELECT FROM windlass_schema WHERE store = 'copying'";
-const SET: &str = "INSERT INTO windlass_schema (store, version) VALUES ('copying', 1)
-    ON CONFLICT DO NOTHING";
+const SET: &str = "INSERT INTO windlass_schema (store, version, format)
+    VALUES ('copying', 1, 'windlass-1') ON CONFLICT DO NOTHING";
 const CLEAR: &str = "DELETE FROM windlass_schema WHERE store = 'copying'";
 const EMPTY: &str = "
     TRUNCATE windlass_journal, windlass_snapshots, windlass_snapshot_parts, windlass_archive,

@@ -3,6 +3,7 @@
 //! Nothing else in this process may open its file: POSIX takes the locks of SQLite away when any descriptor of
 //! that file is closed.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::failure;
 use super::schema::Tables;
-use crate::store::StoreError;
+use crate::store::{StoreError, private};
 
 /// How long to wait for another process that writes: a migration, or somebody with a shell. A leader's own writer
 /// never waits for itself, and what takes longer is better known than waited for.
@@ -26,12 +27,26 @@ pub(crate) fn to_write(
     tables: &Tables,
 ) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    // Where that fails SQLite tells more about it; a file that it made is closed below.
+    drop(private::make_empty(file));
     let mut connection = connect(file, flags, place)?;
     tables.check(&connection, place)?;
     configure(&connection).map_err(|error| failure::of_sqlite(place, &error))?;
     verify(&connection, place)?;
     tables.migrate(&mut connection, place)?;
+    tighten(file).map_err(|error| failure::of_io(place, &error))?;
     Ok(connection)
+}
+
+/// Has only the owner use the file and those beside it. SQLite makes them with the rights of the first.
+fn tighten(file: &Path) -> io::Result<()> {
+    private::tighten(file)?;
+    for beside in ["-wal", "-shm"] {
+        let mut name = file.as_os_str().to_owned();
+        name.push(beside);
+        private::tighten(Path::new(&name))?;
+    }
+    Ok(())
 }
 
 /// Refuses a file that is not there. Who may not look into its folder is told so, and not that there is nothing in it.

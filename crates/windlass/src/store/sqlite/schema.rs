@@ -1,9 +1,13 @@
 //! Whose database it is, and which version of the tables it has.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 use super::failure;
 use crate::store::StoreError;
+use crate::store::format::{STORE_FORMAT, UNNAMED_FORMAT};
+
+/// In every database, from its first migration on.
+const CREATE_FORMAT: &str = "CREATE TABLE windlass_format (name TEXT NOT NULL) STRICT";
 
 /// The tables of one kind of database.
 #[derive(Debug)]
@@ -35,6 +39,7 @@ impl Tables {
             let found = version.cast_unsigned();
             return Err(StoreError::Newer { place: place.to_owned(), found, known });
         }
+        check_format(connection, place)?;
         Ok(seen)
     }
 
@@ -64,11 +69,34 @@ impl Tables {
         if pragma(&transaction, "user_version")? >= version {
             return Ok(());
         }
+        if version == 1 {
+            transaction.execute_batch(CREATE_FORMAT)?;
+            transaction.execute("INSERT INTO windlass_format VALUES (?1)", [STORE_FORMAT])?;
+        }
         transaction.execute_batch(migration)?;
         transaction.pragma_update(None, "application_id", self.application)?;
         transaction.pragma_update(None, "user_version", version)?;
         transaction.commit()
     }
+}
+
+/// Refuses a database whose format is not [`STORE_FORMAT`].
+fn check_format(connection: &Connection, place: &str) -> Result<(), StoreError> {
+    let found = format_name(connection).map_err(|error| failure::of_sqlite(place, &error))?;
+    let found = found.unwrap_or_else(|| UNNAMED_FORMAT.to_owned());
+    if found == STORE_FORMAT {
+        return Ok(());
+    }
+    Err(StoreError::OtherFormat { place: place.to_owned(), found })
+}
+
+/// The name of a database's format; `None` if it has no name.
+fn format_name(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    if !connection.table_exists(None, "windlass_format")? {
+        return Ok(None);
+    }
+    let name = connection.query_row("SELECT name FROM windlass_format", (), |row| row.get(0));
+    name.optional()
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {

@@ -60,7 +60,11 @@ impl File {
             self.remove()?;
         }
         let connection = match connection::to_write(&self.path, &self.place, &TABLES) {
-            Err(StoreError::Damaged { .. } | StoreError::Newer { .. }) => {
+            Err(
+                StoreError::Damaged { .. }
+                | StoreError::Newer { .. }
+                | StoreError::OtherFormat { .. },
+            ) => {
                 self.remove()?;
                 connection::to_write(&self.path, &self.place, &TABLES)?
             }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::expand::{Action, Work};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
@@ -14,6 +15,7 @@ use windlass_core::trace::TraceParent;
 use super::prepare::{Identity, Prepared};
 use super::process::Process;
 use super::record::{Record, log_id};
+use super::secrets::MaskCache;
 use super::works::Works;
 use crate::link::Will;
 use crate::link::output::StoredOutput;
@@ -35,8 +37,12 @@ pub struct Place {
     pub scratch: PathBuf,
     /// The worker's name.
     pub worker: String,
-    /// The worker's environment, as far as secrets are taken from it.
+    /// The worker's environment; a value that is no text is empty.
     pub environment: Vec<(String, String)>,
+    /// What steps inherit of it.
+    pub policy: EnvironmentPolicy,
+    /// Masks that were made, and what was said about them.
+    pub masks: MaskCache,
 }
 
 /// Runs scripts and programs under a guard, and `noop` at once.
@@ -115,8 +121,9 @@ impl Builtin {
         let identity = Identity { place: &self.place, grant: &grant, traces: self.traces };
         match Prepared::new(&work, identity) {
             Ok(prepared) => {
-                let record =
+                let mut record =
                     Record::new(Arc::clone(&self.logs), log_id(&grant), prepared.masks.clone());
+                record.warn(self.place.masks.unsaid(grant.lease.run, &prepared.unmasked)).await;
                 let guard = self.guard.clone();
                 Process { guard, prepared, grant, orders, turn, record }.run().await
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::id::Fence;
 
 use crate::logs::NOTES_MAX;
+use crate::store::private;
 use crate::worker::masks::Masks;
 use crate::worker::outputs::read_bounded;
 
@@ -34,7 +35,7 @@ impl Files {
         let written = read_bounded(&self.draft, NOTES_MAX).ok().filter(|text| !text.is_empty());
         let kept = written.map(|text| masks.cover(&String::from_utf8_lossy(&text)));
         if let Some(text) = &kept {
-            drop(fs::write(&self.summary, text));
+            drop(private::write(&self.summary, text));
         }
         remove(&self.draft);
         remove(&self.output);

@@ -12,6 +12,7 @@ mod output;
 mod prepare;
 mod process;
 mod record;
+mod secrets;
 mod works;
 
 pub use builtin::{Builtin, Place, Traces};
@@ -21,3 +22,4 @@ pub use calls::{
     Retry, Returned, Surroundings,
 };
 pub use files::{clear, summary};
+pub use secrets::{MaskCache, missing_here, process_environment};

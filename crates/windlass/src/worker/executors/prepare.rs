@@ -1,6 +1,7 @@
 //! From a step's work and the values that came with its lease to a command and its environment.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use windlass_core::expand::{Action, Handout, Work, interpreter};
 use windlass_core::session::Grant;
@@ -8,6 +9,7 @@ use windlass_core::trace::TraceContext;
 
 use super::builtin::{Place, Traces};
 use super::files::Files;
+use super::secrets::RunMasks;
 use crate::worker::masks::Masks;
 
 /// Who runs what, where.
@@ -27,6 +29,8 @@ pub(super) struct Prepared {
     pub(super) removed: Vec<String>,
     pub(super) dir: PathBuf,
     pub(super) masks: Masks,
+    /// Secrets that are too short to be masked.
+    pub(super) unmasked: Arc<[String]>,
     pub(super) outputs: Vec<String>,
     pub(super) files: Files,
 }
@@ -48,9 +52,8 @@ impl Prepared {
         };
         let handout = Handout { work, grant };
         let scope = handout.scope();
-        let secrets = secrets(work, place)?;
-        let named = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let masks = Masks::new(named).map_err(|error| error.to_string())?;
+        let secrets = place.secrets(work)?;
+        let RunMasks { masks, unmasked } = place.masks(work)?;
         let files = Files::new(&place.scratch, grant.lease.fence);
         // What the step says itself comes later, and counts.
         let mut env: Vec<(String, String)> = traceparent(grant, traces).into_iter().collect();
@@ -64,16 +67,9 @@ impl Prepared {
             None => place.root.clone(),
         };
         let outputs = work.outputs.clone();
-        let removed = place.environment.iter().map(|(name, _)| name.clone());
-        let removed = removed.filter(|name| is_removed(name, traces)).collect();
-        Ok(Self { argv, env, removed, dir, masks, outputs, files })
+        let removed = place.withheld(work, traces).map(str::to_owned).collect();
+        Ok(Self { argv, env, removed, dir, masks, unmasked, outputs, files })
     }
-}
-
-/// Whether a variable of the worker is not for its steps. What somebody else noted of another trace means nothing in this
-/// one.
-pub(super) fn is_removed(name: &str, traces: Traces) -> bool {
-    name.starts_with("WINDLASS_") || (traces == Traces::Own(None) && name == "TRACESTATE")
 }
 
 /// The span of a hand-out, for whatever it starts.
@@ -83,15 +79,4 @@ pub(super) fn traceparent(grant: &Grant, traces: Traces) -> Option<(String, Stri
     let context = TraceContext::new(lease.run, parent);
     let span = context.traceparent(lease.step, lease.attempt, grant.delivery);
     Some(("TRACEPARENT".to_owned(), span.to_string()))
-}
-
-pub(super) fn secrets(work: &Work, place: &Place) -> Result<Vec<(String, String)>, String> {
-    let find = |name: &String| {
-        let mut known = place.environment.iter().filter(|(known, _)| known == name);
-        let found = known.next().cloned();
-        found.ok_or_else(|| {
-            format!("secret {name} is not in the environment of worker {}", place.worker)
-        })
-    };
-    work.secrets.iter().map(find).collect()
 }

@@ -17,7 +17,7 @@ use super::prepare::Prepared;
 use super::record::Record;
 use crate::clock;
 use crate::worker::executor::{Orders, Turn};
-use crate::worker::guard::{Exit, Guard, GuardLost, Guarded, Spawn};
+use crate::worker::guard::{Exit, Guard, GuardLost, Guarded, NotSpawnedCause, Spawn};
 use crate::worker::outputs;
 
 /// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps
@@ -189,6 +189,10 @@ impl Process {
             Exit::Signal(signal) => 128 + signal,
             Exit::NotSpawned(why) => {
                 self.record.say(&why.text).await;
+                if why.cause == NotSpawnedCause::Hung && told == Told::Nothing {
+                    // Its lease ended before its start returned.
+                    return Outcome::plain(OutcomeKind::Lost);
+                }
                 why.code()
             }
             Exit::Withdrawn => return Outcome::plain(OutcomeKind::Released),

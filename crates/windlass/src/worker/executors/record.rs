@@ -47,6 +47,13 @@ impl Record {
         self.keep(settled).await;
     }
 
+    /// Adds a warning, if there is one.
+    pub(super) async fn warn(&mut self, warning: Option<String>) {
+        if let Some(warning) = warning {
+            self.say(&warning).await;
+        }
+    }
+
     /// Adds a line of windlass's own.
     pub(super) async fn say(&mut self, text: &str) {
         let mut settled = self.masks.finish();

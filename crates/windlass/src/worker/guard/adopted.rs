@@ -52,12 +52,20 @@ pub(super) struct Adopted {
     given: Children,
     /// The children that are no main process of a step, as last listed.
     listed: Vec<Pid>,
+    /// There is one step at a time: all of them are of it.
+    of_one_step: bool,
 }
 
 impl Adopted {
     /// None yet. They are given to the first thread of the process.
     pub(super) fn new() -> Self {
-        Self { orphans: Vec::new(), given: Children::of_first_thread(), listed: Vec::new() }
+        let given = Children::of_first_thread();
+        Self { orphans: Vec::new(), given, listed: Vec::new(), of_one_step: false }
+    }
+
+    /// None yet, in a process that has one step at a time: ancestry tells whose they are, and nothing that could block is read.
+    pub(super) fn of_one_step() -> Self {
+        Self { of_one_step: true, ..Self::new() }
     }
 
     /// Whether main processes and orphans are told apart whoever starts the former.
@@ -141,6 +149,9 @@ impl Adopted {
 
     /// Finds out whose they are. Those of steps that are gone are killed.
     fn attribute(&mut self, charges: &[Charge], mark: &Mark, now: Time) {
+        if self.of_one_step {
+            return self.attribute_to(charges.first());
+        }
         for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner.is_none()) {
             let (marked, clear) = marked_clearly(orphan.pid, charges, mark);
             let of_living = marked.filter(|of| charges.iter().any(|charge| charge.fence == *of));
@@ -153,6 +164,16 @@ impl Adopted {
             }
             if orphan.unclear {
                 orphan.wait_for();
+            }
+        }
+    }
+
+    /// All are of one step. Without one they are left of the last, and are killed.
+    fn attribute_to(&mut self, charge: Option<&Charge>) {
+        for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner.is_none()) {
+            match charge {
+                Some(charge) => orphan.owner = Some(charge.fence),
+                None => orphan.tell(Told::Killed),
             }
         }
     }

@@ -3,7 +3,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group, waitid,
+};
 use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
@@ -107,9 +109,9 @@ impl Charge {
         self.signal(self.told);
     }
 
-    /// Whether it is being started.
-    pub(super) fn is_starting(&self) -> bool {
-        self.life == Life::Starts
+    /// Whether it is to be killed and its start has not returned.
+    pub(super) fn is_hung(&self) -> bool {
+        self.life == Life::Starts && self.told == Told::Killed
     }
 
     /// Whether its main process is known to have ended.
@@ -238,9 +240,15 @@ impl Charge {
 
     fn signal(&self, what: Told) {
         let Some(leader) = self.leader else { return };
+        // It may have moved to another group. It is not reaped yet, so that its number is its own.
+        let has_left_group = getpgid(Some(leader)).is_ok_and(|group| group != leader);
         signal(what, |signal| {
             // It fails if nothing of the group is left.
             let _ = kill_process_group(leader, signal);
+            if has_left_group {
+                // It fails if it may not be signalled.
+                let _ = kill_process(leader, signal);
+            }
         });
     }
 }

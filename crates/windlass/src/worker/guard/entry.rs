@@ -2,39 +2,83 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::lifeline::Lifeline;
 use super::process::Process;
+use super::tether::Relay;
 use crate::link::post::Links;
+use crate::worker::GuardLock;
+use crate::worker::platform::{self, hide_memory};
 
-/// The first argument of a program that is asked to be a guard.
-const ARGUMENT: &str = "__guard";
+/// What a program that is executed anew is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardRole {
+    /// A guard that starts steps itself.
+    Guard,
+    /// A guard that starts steps through tethers.
+    GuardWithTethers,
+    /// A tether of a guard.
+    Tether,
+}
+
+impl GuardRole {
+    const ALL: [Self; 3] = [Self::Guard, Self::GuardWithTethers, Self::Tether];
+
+    /// The first argument of a program that is asked to be this.
+    const fn argument(self) -> &'static str {
+        match self {
+            Self::Guard => "__guard",
+            Self::GuardWithTethers => "__guard-with-tethers",
+            Self::Tether => "__tether",
+        }
+    }
+
+    /// What this process was started to be, if it is one of them.
+    fn of_this_process() -> Option<Self> {
+        let argument = std::env::args_os().nth(1)?;
+        let mut roles = Self::ALL.into_iter();
+        roles.find(|role| argument == role.argument()).filter(|_| is_asked())
+    }
+}
 
 /// Set for a program that is asked to be a guard: the number of the descriptor by which it reaches the worker, always
 /// that of its standard input. No step sees it.
 pub(super) const SOCKET_VARIABLE: &str = "WINDLASS_GUARD_SOCKET";
 const SOCKET: &str = "0";
 
+/// Set for a tether: what its guard marks steps with. No step sees it.
+pub(super) const TETHER_VARIABLE: &str = "WINDLASS_TETHER_OF";
+
+/// Whether this process has passed [`main_if_asked`]. Executed anew, its program becomes a guard there.
+static BECOMES_GUARD: AtomicBool = AtomicBool::new(false);
+
 /// Becomes the guard of the worker that started this process, if it was started for that; returns at once otherwise.
 ///
 /// A worker executes its own program anew to have a guard. A program that embeds a worker therefore has to call this
-/// first in its `main`, before it starts a thread or a runtime.
+/// first in its `main`, before it starts a thread or a runtime. Code before this call also runs in the guard process.
+/// A program that never makes this call is never executed anew: its commands fail with an error.
 pub fn main_if_asked() {
     main_if_asked_with(&Links::built_in());
 }
 
 /// The same for a program that has links of its own, by which the guard may have to tell the leader of the worker's death.
 pub fn main_if_asked_with(links: &Links) {
-    if std::env::args_os().nth(1).is_none_or(|argument| argument != ARGUMENT) || !is_asked() {
-        return;
-    }
-    let process = outlive_signals().and_then(|()| socket()).and_then(Process::new);
-    let served = process.and_then(|process| process.run(links));
+    BECOMES_GUARD.store(true, Ordering::Relaxed);
+    let Some(role) = GuardRole::of_this_process() else { return };
+    hide_memory();
+    let served = outlive_signals().and_then(|()| socket()).and_then(|socket| match role {
+        GuardRole::Guard => Process::guard(socket)?.run(links),
+        GuardRole::GuardWithTethers => Relay::run(socket, links),
+        GuardRole::Tether => Process::tether(socket)?.run(links),
+    });
     // The worker sees that the socket is closed; there is nobody else to tell.
     #[expect(clippy::exit, reason = "`main` of the embedding program must not go on")]
     std::process::exit(i32::from(served.is_err()));
@@ -71,22 +115,60 @@ fn socket() -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Starts a guard: a process, and the worker's end of its socket.
-pub(super) fn start(program: &Path) -> io::Result<(Child, UnixStream)> {
+/// Refuses to execute the running program anew if it would not become a guard: it would run its own `main` a second time.
+pub(super) fn check_own_program() -> io::Result<()> {
+    if BECOMES_GUARD.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let text = "commands run under a guard process, which is this program executed anew, and this program does not \
+        call `windlass::init()`: call it first in `main`, before a runtime is started (with `#[tokio::main]`, write \
+        a plain `fn main` that calls it and then builds the runtime), or use `Pipeline::main()`";
+    Err(io::Error::other(text))
+}
+
+/// A guard or a tether that was started, and what connects it with the process that started it.
+#[derive(Debug)]
+pub(super) struct StartedGuard {
+    pub(super) child: Child,
+    pub(super) socket: UnixStream,
+    pub(super) lifeline: Lifeline,
+}
+
+/// Starts a guard. If there is a lock, the guard and its tethers hold it.
+pub(super) fn start(
+    program: &Path,
+    role: GuardRole,
+    lock: Option<GuardLock>,
+) -> io::Result<StartedGuard> {
     if is_asked() {
         let text = "this process was started to be a guard: its program has to call \
             `windlass::worker::guard::main_if_asked()` first in `main`";
         return Err(io::Error::other(text));
     }
-    let (own, of_guard) = UnixStream::pair()?;
-    // Standard input is how a descriptor is handed on without being inheritable here for a moment.
-    let guard = Command::new(program)
-        .arg(ARGUMENT)
+    let (lifeline, held_by_guard) = Lifeline::new(lock)?;
+    let (socket, of_guard) = UnixStream::pair()?;
+    // Standard input and output are how descriptors are handed on without being inheritable here for a moment.
+    let child = Command::new(program)
+        .arg(role.argument())
         .env(SOCKET_VARIABLE, SOCKET)
         // Whoever ends what is left of an earlier run finds it by this: the guard is no part of one.
         .env_remove("WINDLASS_RUN")
-        .stdin(Stdio::from(std::os::fd::OwnedFd::from(of_guard)))
-        .stdout(Stdio::null())
+        .stdin(Stdio::from(OwnedFd::from(of_guard)))
+        .stdout(held_by_guard)
         .spawn()?;
-    Ok((guard, own))
+    Ok(StartedGuard { child, socket, lifeline })
+}
+
+/// Starts a tether of this guard. It inherits the lifeline, and leads a group of its own in the guard's session.
+pub(super) fn start_tether(mark: &str) -> io::Result<(Child, UnixStream)> {
+    let (socket, of_tether) = UnixStream::pair()?;
+    let child = Command::new(platform::own_program()?)
+        .arg(GuardRole::Tether.argument())
+        .env(SOCKET_VARIABLE, SOCKET)
+        .env(TETHER_VARIABLE, mark)
+        .process_group(0)
+        .stdin(Stdio::from(OwnedFd::from(of_tether)))
+        .spawn()?;
+    socket.set_nonblocking(true)?;
+    Ok((child, socket))
 }

@@ -12,11 +12,12 @@ use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
 
+use super::entry::{self, GuardRole};
 use super::in_line::InLine;
 use super::link::{Link, State};
 use super::message::{Exit, Order, Request};
 use crate::link::Will;
-use crate::worker::platform;
+use crate::worker::{GuardLock, platform};
 
 /// Orders on their way to the socket. Whoever has one more waits.
 const ORDERS_MAX: usize = 64;
@@ -71,16 +72,47 @@ pub(super) enum Command {
 
 impl Guard {
     /// Starts a guard by executing the running program anew: its `main` has to call
-    /// [`main_if_asked`](super::main_if_asked) first.
+    /// [`main_if_asked`](super::main_if_asked) first. Fails, and executes nothing, if this process has not called it.
     pub async fn start() -> io::Result<Self> {
+        entry::check_own_program()?;
         Self::start_from(&platform::own_program()?).await
+    }
+
+    /// Starts a guard that holds the lock of this life until nothing of any step is left.
+    pub async fn start_holding(lock: GuardLock) -> io::Result<Self> {
+        entry::check_own_program()?;
+        Self::start_as(GuardRole::Guard, &platform::own_program()?, Some(lock)).await
+    }
+
+    /// The same, with a tether between the guard and each step: for workers whose leases expire. A step then ends in time
+    /// even if its start does not return, and if worker and guard are killed. The tethers hold the lock too.
+    pub async fn start_with_tethers(lock: GuardLock) -> io::Result<Self> {
+        entry::check_own_program()?;
+        Self::start_with_tethers_from(&platform::own_program()?, Some(lock)).await
     }
 
     /// Starts a guard from another program that can become one.
     pub async fn start_from(program: &Path) -> io::Result<Self> {
+        Self::start_as(GuardRole::Guard, program, None).await
+    }
+
+    /// Starts a guard with tethers from another program that can become one.
+    pub async fn start_with_tethers_from(
+        program: &Path,
+        lock: Option<GuardLock>,
+    ) -> io::Result<Self> {
+        Self::start_as(GuardRole::GuardWithTethers, program, lock).await
+    }
+
+    async fn start_as(
+        role: GuardRole,
+        program: &Path,
+        lock: Option<GuardLock>,
+    ) -> io::Result<Self> {
         let (orders, receiver) = mpsc::channel(ORDERS_MAX);
         let (over_sender, over) = watch::channel(false);
-        let link = Link::start(program, receiver, over_sender).await?;
+        let started = entry::start(program, role, lock)?;
+        let link = Link::start((program, started), receiver, over_sender).await?;
         let (pid, mark) = (link.guard_pid(), link.mark().into());
         tokio::spawn(link.run());
         Ok(Self { orders, over, pid, mark, settled: Arc::default() })

@@ -55,6 +55,21 @@ impl Hands {
         crew.given.pop_back()
     }
 
+    /// Gives something to start to the only hand, which may still be seeing to the end of what it started before. It comes
+    /// back if the system has no room for a thread.
+    pub(super) fn give_to_one(&self, start: Start, process: &Arc<Process>) -> Option<Start> {
+        let mut crew = self.crew();
+        if crew.number == 0 {
+            if !begin(process) {
+                return Some(start);
+            }
+            crew.number = 1;
+        }
+        crew.given.push_back(start);
+        self.called.notify_one();
+        None
+    }
+
     /// Sends all of them away. What was given and not taken comes back.
     pub(super) fn dismiss(&self) -> VecDeque<Start> {
         let mut crew = self.crew();

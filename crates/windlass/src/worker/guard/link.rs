@@ -14,11 +14,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use windlass_core::id::Fence;
 use windlass_core::time::Time;
 
+use super::entry::StartedGuard;
 use super::frame::{Inbox, Outbox, Read};
 use super::handle::Command;
+use super::lifeline::Lifeline;
 use super::message::{Event, Exit, NotSpawned, NotSpawnedCause, Request};
 use super::program::Mark;
-use super::{entry, stray};
+use super::stray;
 
 /// A guard starts within milliseconds; on a machine that is overloaded, seconds. A program that does not become one has
 /// not called `main_if_asked`.
@@ -42,6 +44,7 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Link {
     guard: Child,
+    lifeline: Lifeline,
     socket: UnixStream,
     inbox: Inbox,
     outbox: Outbox,
@@ -54,16 +57,17 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Starts a guard from a program, and waits until it is up.
+    /// Waits until a guard is up that was started from a program.
     pub(super) async fn start(
-        program: &Path,
+        (program, started): (&Path, StartedGuard),
         orders: mpsc::Receiver<Command>,
         over: watch::Sender<bool>,
     ) -> io::Result<Self> {
-        let (guard, socket) = entry::start(program)?;
+        let StartedGuard { child: guard, socket, lifeline } = started;
         socket.set_nonblocking(true)?;
         let mut link = Self {
             guard,
+            lifeline,
             socket: UnixStream::from_std(socket)?,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
@@ -93,13 +97,15 @@ impl Link {
     /// Serves until the guard ends or nobody holds it any more.
     pub(super) async fn run(mut self) {
         self.serve().await;
-        let Self { mut guard, socket, over, steps, mark, .. } = self;
+        let Self { mut guard, lifeline, socket, over, steps, mark, .. } = self;
         // Closed, it tells the guard to end, if it has not. That may take until the last of its processes is dead.
         drop(socket);
         let status = tokio::task::spawn_blocking(move || guard.wait()).await;
         // A guard that ends well has left nothing.
         if !status.is_ok_and(|status| status.is_ok_and(|status| status.success())) {
             clear_up(&steps, &mark).await;
+            // Its tethers see that it is gone, and kill what has no mark too.
+            drop(tokio::task::spawn_blocking(move || lifeline.await_end()).await);
         }
         for step in steps.into_values() {
             step.send_modify(|state| {

@@ -50,6 +50,13 @@ pub(super) struct Order {
     pub(super) line: Option<InLine>,
 }
 
+impl Order {
+    /// What it starts, for messages.
+    pub(super) fn name(&self) -> String {
+        self.argv.first().map_or_else(String::new, |name| String::from_utf8_lossy(&name.0).into())
+    }
+}
+
 /// What a guard tells its worker.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Event {
@@ -104,6 +111,8 @@ pub enum NotSpawnedCause {
     Directory,
     /// The system had no room for it, or refused for another reason. It may work later.
     System,
+    /// Its start did not return before it was to end.
+    Hung,
 }
 
 impl NotSpawned {
@@ -113,7 +122,8 @@ impl NotSpawned {
             NotSpawnedCause::NotFound => 127,
             NotSpawnedCause::NotExecutable
             | NotSpawnedCause::Directory
-            | NotSpawnedCause::System => 126,
+            | NotSpawnedCause::System
+            | NotSpawnedCause::Hung => 126,
         }
     }
 }

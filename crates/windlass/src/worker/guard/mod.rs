@@ -23,8 +23,12 @@
 //! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. What they mean is
 //!   for the worker to decide, and so is a signal that was sent to the guard itself. Steps have no controlling terminal.
 //!
-//! When the guard dies, the worker kills what the guard had started; those attempts are lost. When both die, what is
-//! left is found by a marker in its environment: [`kill_strays`], [`kill_marked`].
+//! Where leases expire, a *tether* (`tether/mod.rs`) stands between the guard and each step: it ends the step in time even if the
+//! start of the step does not return, and if worker and guard are killed.
+//!
+//! When the guard dies, the worker kills what the guard had started; those attempts are lost. When both die, tethers end
+//! their steps. What is left without tethers, or if a tether was killed too, is found by a marker in its environment:
+//! [`kill_strays`], [`kill_marked`].
 //!
 //! The socket carries a stream of frames, not packets: a step's arguments may be larger than the largest packet, and
 //! macOS has no packets that tell of the other end's closing.
@@ -45,6 +49,8 @@ mod hands;
 mod held;
 mod in_line;
 #[cfg(unix)]
+mod lifeline;
+#[cfg(unix)]
 mod line;
 #[cfg(unix)]
 mod link;
@@ -64,6 +70,8 @@ mod state;
 mod stray;
 #[cfg(unix)]
 mod testament;
+#[cfg(unix)]
+mod tether;
 #[cfg(not(unix))]
 mod unsupported;
 #[cfg(unix)]

@@ -9,7 +9,7 @@
 //! One of them at a time has the [`State`], and nobody has it while a process is started or waited for.
 
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::{io, thread};
 
 use rustix::io::Errno;
@@ -17,7 +17,8 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, setsid, waitid};
 
 use super::charge::Charge;
 use super::hands::Hands;
-use super::program::{self, Common, Mark};
+use super::lifeline;
+use super::program::{self, Common, Mark, StartGate};
 use super::state::{Heard, Start, State, Watcher};
 use super::wait::Woken;
 use crate::clock;
@@ -27,34 +28,48 @@ use crate::worker::platform::{self, Children};
 /// Why a lock is never poisoned.
 pub(super) const NO_PANIC: &str = "nobody panics who has it";
 
-/// How the worker left.
+/// Why the watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     WithGoodbye,
     WithoutAWord,
+    /// A start is to be killed and may never return: a tether ends with it.
+    HungStart,
 }
 
 /// The guard.
 #[derive(Debug)]
 pub(super) struct Process {
     state: Mutex<State>,
-    /// What was being started has started.
-    started: Condvar,
     hands: Hands,
     common: Common,
+    /// It has one step at a time, which a thread of its own starts: the watch goes on if that does not return.
+    is_tether: bool,
 }
 
 impl Process {
     /// Makes the calling process a guard that is told what to do by the other end of this socket.
-    pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
+    pub(super) fn guard(socket: UnixStream) -> io::Result<Self> {
         // A session of its own: nothing of a terminal reaches it. It fails only for who leads a group already.
         setsid()?;
-        platform::become_guard()?;
+        platform::become_guard(c"windlass-guard")?;
         let mark = Arc::new(Mark::of_this_guard());
-        let state = State::new(Arc::new(socket), Arc::clone(&mark))?;
+        Self::new(State::new(Arc::new(socket), Arc::clone(&mark))?, mark, false)
+    }
+
+    /// Makes the calling process a tether of the guard at the other end of this socket.
+    pub(super) fn tether(socket: UnixStream) -> io::Result<Self> {
+        platform::become_guard(c"windlass-tether")?;
+        let mark = Mark::of_own_guard().unwrap_or_else(Mark::of_this_guard);
+        let mark = Arc::new(mark);
+        Self::new(State::of_tether(Arc::new(socket), Arc::clone(&mark))?, mark, true)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "it is the last word of what may fail")]
+    fn new(state: State, mark: Arc<Mark>, is_tether: bool) -> io::Result<Self> {
         let hands = Hands::new(state.tells_orphans_apart());
-        let common = Common { mark, path: program::own_path() };
-        Ok(Self { state: Mutex::new(state), started: Condvar::new(), hands, common })
+        let common = Common { mark, path: program::own_path(), gate: StartGate::default() };
+        Ok(Self { state: Mutex::new(state), hands, common, is_tether })
     }
 
     /// Serves until the worker says goodbye or is gone, then ends everything.
@@ -65,6 +80,8 @@ impl Process {
         let watch = thread::Builder::new().spawn(move || watch.serve())?;
         let left = watch.join().unwrap_or_else(|_| Err(io::Error::other("the watch panicked")));
         process.end()?;
+        // Before the report, which may take a while: the next life need not wait for it.
+        lifeline::release()?;
         if left? == Left::WithoutAWord {
             let mut state = process.state();
             state.read_the_rest();
@@ -87,13 +104,25 @@ impl Process {
                 Heard::Nothing => {}
                 Heard::Start(start) => {
                     drop(state);
-                    self.start(start, Watcher::Descriptor)?;
+                    self.begin(start)?;
                     state = self.state();
                 }
+                Heard::HungStart => return Ok(Left::HungStart),
                 Heard::Bye => return Ok(Left::WithGoodbye),
                 Heard::Death => return Ok(Left::WithoutAWord),
             }
             bury(self.start_line(state)?);
+        }
+    }
+
+    /// Starts a step that stands in no line. A tether leaves that to another thread: it may never return.
+    fn begin(self: &Arc<Self>, start: Start) -> io::Result<()> {
+        let start = if self.is_tether { self.hands.give_to_one(start, self) } else { Some(start) };
+        match start {
+            // Without a thread the deadline could not be kept.
+            Some(_) if self.is_tether => Err(io::Error::other("no thread to start a step")),
+            Some(start) => self.start(start, Watcher::Descriptor).map(drop),
+            None => Ok(()),
         }
     }
 
@@ -144,9 +173,7 @@ impl Process {
         let spawned = program::spawn(start.order, start.output, &self.common);
         let process = spawned.as_ref().ok().copied();
         let mut state = self.state();
-        let told = state.started(which, spawned, watcher);
-        self.started.notify_all();
-        told?;
+        state.started(which, spawned, watcher)?;
         if watcher == Watcher::Hand {
             state.see_to_what_is_due(clock::since_start())?;
         }
@@ -171,11 +198,14 @@ impl Process {
         for start in self.hands.dismiss() {
             state.never_started(start.order.fence);
         }
-        // Before the wait for those that start: that may be for a slow disk.
         state.kill_all()?;
-        let is_starting = |state: &mut State| state.has_starting();
-        let state = self.started.wait_while(state, is_starting);
-        state.expect(NO_PANIC).end()
+        drop(state);
+        // A start that hangs is a child too: it dies here. One that hangs before there is a child never makes one.
+        while !self.common.gate.close() {
+            platform::kill_own_children();
+            platform::rest();
+        }
+        self.state().end()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

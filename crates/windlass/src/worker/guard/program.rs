@@ -7,14 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 use windlass_core::id::Fence;
 
-use super::entry::SOCKET_VARIABLE;
+use super::entry::{SOCKET_VARIABLE, TETHER_VARIABLE};
 use super::message::{NotSpawned, NotSpawnedCause, Order};
 use crate::clock;
 
@@ -46,6 +46,13 @@ impl Mark {
         }
         let started = clock::since_start().as_millis();
         Self { outer, own: format!("{}-{started}", getpid().as_raw_nonzero()) }
+    }
+
+    /// That of the guard whose tether the calling process is; nothing if it is none.
+    #[expect(clippy::disallowed_methods, reason = "a tether is given nothing but its environment")]
+    pub(super) fn of_own_guard() -> Option<Self> {
+        let own = std::env::var(TETHER_VARIABLE).ok()?;
+        Some(Self { own, ..Self::of_this_guard() })
     }
 
     /// That of another guard, whose steps alone are looked for.
@@ -86,6 +93,31 @@ pub(super) struct Common {
     pub(super) mark: Arc<Mark>,
     /// The guard's own search path, which is that of a step that sets none.
     pub(super) path: OsString,
+    /// Held while a process is made.
+    pub(super) gate: StartGate,
+}
+
+/// Keeps a start that was held up, by a file system for instance, from making a process after the guard has ended
+/// everything.
+#[derive(Debug, Default)]
+pub(super) struct StartGate(RwLock<bool>);
+
+impl StartGate {
+    /// Makes a process, unless the gate is closed.
+    fn pass(&self, make: impl FnOnce() -> io::Result<Pid>) -> io::Result<Pid> {
+        let closed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if *closed { Err(io::ErrorKind::Interrupted.into()) } else { make() }
+    }
+
+    /// Closes it. False if a process is being made: until that is over it is a child, and can be killed.
+    pub(super) fn close(&self) -> bool {
+        match self.0.try_write() {
+            Ok(mut closed) => *closed = true,
+            Err(TryLockError::Poisoned(mut error)) => **error.get_mut() = true,
+            Err(TryLockError::WouldBlock) => return false,
+        }
+        true
+    }
 }
 
 /// Starts the main process of a step, as the leader of a process group.
@@ -116,17 +148,18 @@ pub(super) fn spawn(
         .envs(env)
         .env(MARK_VARIABLE, common.mark.value(order.fence))
         .env_remove(SOCKET_VARIABLE)
+        .env_remove(TETHER_VARIABLE)
         .process_group(0);
     if let Some(dir) = &dir {
         command.current_dir(dir);
     }
-    start(command, output).map_err(|error| explain(name, dir.as_deref(), &error))
+    let started = start(command, output, &common.gate);
+    started.map_err(|error| explain(name, dir.as_deref(), &error))
 }
 
-fn start(mut command: Command, output: OwnedFd) -> io::Result<Pid> {
+fn start(mut command: Command, output: OwnedFd, gate: &StartGate) -> io::Result<Pid> {
     command.stderr(output.try_clone()?).stdout(output);
-    let child = command.spawn()?;
-    Ok(Pid::from_child(&child))
+    gate.pass(|| Ok(Pid::from_child(&command.spawn()?)))
 }
 
 /// The search path of the step if it is not the guard's own.

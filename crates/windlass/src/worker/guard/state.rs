@@ -1,6 +1,7 @@
 //! What the guard knows, and what follows from what it hears: one thread at a time has it.
 
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::worker::platform::{self, Alarm, Children, TICK};
 
 /// The news that a step has started waits this long for other news to go with it: most of the short steps end within
 /// it, and the worker is woken once.
-const STARTED_WAITS: Span = Span::millis(5);
+pub(super) const STARTED_WAITS: Span = Span::millis(5);
 
 /// What came of listening to the worker.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub(super) enum Heard {
     Bye,
     /// The worker is gone without a word.
     Death,
+    /// The step of a tether is to be killed, and its start has not returned.
+    HungStart,
 }
 
 /// A step that is to be started now. There is a charge for it already.
@@ -79,6 +82,7 @@ pub(super) struct State {
     wakes_at: Option<Time>,
     mark: Arc<Mark>,
     serial: u64,
+    is_tether: bool,
     /// What kept a hand from going on.
     failed: Option<io::Error>,
     pub(super) testament: Testament,
@@ -101,9 +105,16 @@ impl State {
             wakes_at: None,
             mark,
             serial: 0,
+            is_tether: false,
             failed: None,
             testament: Testament::default(),
         })
+    }
+
+    /// Nothing runs yet, and never more than one step at a time: all that is found belongs to it.
+    pub(super) fn of_tether(socket: Arc<UnixStream>, mark: Arc<Mark>) -> io::Result<Self> {
+        let state = Self::new(socket, mark)?;
+        Ok(Self { adopted: Adopted::of_one_step(), is_tether: true, ..state })
     }
 
     /// Says that it is up.
@@ -179,6 +190,11 @@ impl State {
         }
         self.charges.iter_mut().for_each(|charge| charge.enforce(now));
         self.held.enforce(now);
+        if self.is_tether && self.charges.iter().any(Charge::is_hung) {
+            // What its start comes to when it is killed is of no interest: the guard knows enough. It fails if the guard is gone.
+            let _ = self.socket.shutdown(Shutdown::Both);
+            return Ok(Heard::HungStart);
+        }
         if self.charges.iter().any(|charge| charge.told > Told::Nothing) {
             self.look(own, now)?;
         }
@@ -357,8 +373,15 @@ impl State {
             Watcher::Hand => charge.started_by_hand(pid),
         });
         let pid = pid.as_raw_nonzero().get();
+        let spawned = Event::Spawned { fence, pid, at };
+        if self.is_tether {
+            // A guard must know whether a start has returned, and keeps the news for a while itself.
+            self.news.add(&spawned, at)?;
+            self.write(clock::since_start());
+            return Ok(());
+        }
         let waits = self.line.news_wait().unwrap_or(STARTED_WAITS);
-        self.news.add(&Event::Spawned { fence, pid, at }, at + waits)
+        self.news.add(&spawned, at + waits)
     }
 
     /// Those that are gone. They are to be reaped; nobody waits for it.
@@ -392,11 +415,6 @@ impl State {
     /// Whether there is one step and no other.
     pub(super) const fn runs_one(&self) -> bool {
         self.charges.len() == 1
-    }
-
-    /// Whether some are being started.
-    pub(super) fn has_starting(&self) -> bool {
-        self.charges.iter().any(Charge::is_starting)
     }
 
     /// Forgets one that nobody starts any more.

@@ -33,6 +33,11 @@ impl Testament {
         }
     }
 
+    /// A step that was to start did not.
+    pub(super) fn never_started(&mut self, fence: Fence) {
+        self.open.remove(&fence);
+    }
+
     /// The leader has judged these.
     pub(super) fn settled(&mut self, fences: &[Fence]) {
         for fence in fences {

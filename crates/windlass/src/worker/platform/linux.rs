@@ -1,5 +1,6 @@
 //! Linux: subreaper, pidfds, `/proc`, and a timer that counts suspension.
 
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper,
+    DumpableBehavior, Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, set_dumpable_behavior,
 };
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -31,10 +33,17 @@ pub(crate) const TICK: Span = Span::secs(1);
 const LIST_PAGE: usize = 4096;
 
 /// Makes this process the parent of every orphan among its descendants, and gives it a name that `ps` shows.
-pub(crate) fn become_guard() -> io::Result<()> {
+pub(crate) fn become_guard(name: &CStr) -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
-    rustix::thread::set_name(c"windlass-guard")?;
+    rustix::thread::set_name(name)?;
     Ok(())
+}
+
+/// Keeps other processes of the same user from reading the memory and the environment of this one, and the system from
+/// writing them to a core dump: both hold secrets. What this process executes decides for itself.
+pub(crate) fn hide_memory() {
+    // It fails on kernels that do not know it: then everything is as before.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// The running program itself, even if its file was replaced or deleted meanwhile.
@@ -166,6 +175,19 @@ pub(crate) fn all_children(into: &mut Vec<Pid>) -> io::Result<()> {
         into.extend((parent == Some(&own)).then_some(pid));
     }
     Ok(())
+}
+
+/// Kills the children of all threads, also one that is just becoming another program. It reads nothing that could block.
+pub(crate) fn kill_own_children() {
+    let mut children = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let list = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        children.extend(list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
+    }
+    for child in children {
+        // It fails for a process that may not be signalled.
+        let _ = kill_process(child, Signal::KILL);
+    }
 }
 
 /// Whether the environment that a process was started with has such an entry, `NAME=value`.

@@ -11,7 +11,8 @@ mod linux;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
     Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
-    group_left, in_transition, keep_private, own_program, strays, watch,
+    group_left, hide_memory, in_transition, keep_private, kill_own_children, own_program, strays,
+    watch,
 };
 
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -19,5 +20,16 @@ mod posix;
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(crate) use posix::{
     Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
-    group_left, in_transition, keep_private, own_program, strays, watch,
+    group_left, hide_memory, in_transition, keep_private, kill_own_children, own_program, strays,
+    watch,
 };
+
+#[cfg(unix)]
+mod rest;
+#[cfg(unix)]
+pub(crate) use rest::rest;
+
+#[cfg(not(unix))]
+mod unsupported;
+#[cfg(not(unix))]
+pub(crate) use unsupported::hide_memory;

@@ -22,9 +22,12 @@ pub(crate) const TICK: Span = Span::millis(20);
 
 /// Nothing to become: orphans go to the system.
 #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
-pub(crate) const fn become_guard() -> io::Result<()> {
+pub(crate) const fn become_guard(_name: &std::ffi::CStr) -> io::Result<()> {
     Ok(())
 }
+
+/// Nothing is hidden here.
+pub(crate) const fn hide_memory() {}
 
 /// The file of the running program.
 pub(crate) fn own_program() -> io::Result<PathBuf> {
@@ -110,6 +113,9 @@ impl Children {
 pub(crate) const fn all_children(_into: &mut Vec<Pid>) -> io::Result<()> {
     Ok(())
 }
+
+/// Lists none, and kills none.
+pub(crate) const fn kill_own_children() {}
 
 /// The environment of another process cannot be read here.
 pub(crate) fn environment_has(_process: Pid, _entry: impl Fn(&[u8]) -> bool) -> bool {

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::file;
+use super::guard_lock::{GuardLock, GuardPlace};
+use super::lives::Lives;
 use super::membership::Membership;
-use crate::store::folder;
+use crate::store::{folder, private};
 #[cfg(unix)]
 use crate::worker::guard::{Guard, kill_marked};
 
@@ -86,6 +88,18 @@ impl State {
         Membership::open(&self.folder.join("clusters"), cluster, Arc::clone(&self.lock))
     }
 
+    /// Takes the lock for the guard that is about to be started, and says where that is. To be called after
+    /// [`kill_strays`](Self::kill_strays).
+    pub async fn take_guard_lock(&self) -> Result<(GuardLock, GuardPlace), StateError> {
+        let taken = GuardLock::take(&self.folder).await;
+        taken.map_err(|error| StateError::unusable(&self.folder, &error))
+    }
+
+    /// The lives of a worker that works for whatever leads the store beside it.
+    pub fn lives(&self) -> Result<Lives, StateError> {
+        Lives::open(&self.folder.join("lives"))
+    }
+
     /// Kills what steps of an earlier life left alive if its worker and its guard died together. How many there were.
     #[cfg(unix)]
     pub async fn kill_strays(&self) -> Result<usize, StateError> {
@@ -110,7 +124,7 @@ impl State {
 
 /// Takes the lock, or says who has it.
 fn take(lock: &Path) -> io::Result<Result<Lock, Option<u32>>> {
-    let mut options = File::options();
+    let mut options = private::options();
     let mut file = options.create(true).truncate(false).read(true).write(true).open(lock)?;
     match file.try_lock() {
         Ok(()) => {

@@ -1,11 +1,11 @@
 //! Small files that are there whole or not at all, and after a crash too.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::directory::StateError;
-use crate::store::folder;
+use crate::store::{folder, private};
 
 /// The bytes of a file, if there is one.
 pub(super) fn read(file: &Path) -> Result<Option<Vec<u8>>, StateError> {
@@ -30,17 +30,9 @@ fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = file.with_extension("unfinished");
     // What a crash left may have been made with other rights.
     remove(&unfinished);
-    let mut writing = private(&unfinished)?;
+    let mut writing = private::options().create_new(true).write(true).open(&unfinished)?;
     writing.write_all(bytes)?;
     writing.sync_all()?;
     fs::rename(&unfinished, file)?;
     folder::sync(file.parent().unwrap_or(Path::new("")))
-}
-
-fn private(file: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create_new(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)
 }

@@ -1,14 +1,14 @@
 //! Who a worker is in one cluster, and what it owes to it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::session::Finished;
-use windlass_core::time::Time;
 
 use super::directory::{Lock, StateError};
 use super::file;
+use super::lives::Lives;
 use crate::link::WorkerSecret;
 use crate::store::{folder, frame};
 
@@ -23,8 +23,7 @@ const OUTPUT_ROOM: usize = 512 * 1024;
 pub struct Membership {
     folder: PathBuf,
     secret: WorkerSecret,
-    /// The number of the latest life.
-    latest: Mutex<u64>,
+    lives: Lives,
     /// The directory is this process's as long as it is used.
     _lock: Arc<Lock>,
 }
@@ -44,9 +43,8 @@ impl Membership {
             file::write(&named, cluster.as_bytes())?;
         }
         let secret = secret(&folder.join("secret"))?;
-        let latest = file::read(&folder.join("incarnation"))?.unwrap_or_default();
-        let latest = String::from_utf8_lossy(&latest).trim().parse().unwrap_or(0);
-        Ok(Self { folder, secret, latest: Mutex::new(latest), _lock: lock })
+        let lives = Lives::open(&folder.join("lives"))?;
+        Ok(Self { folder, secret, lives, _lock: lock })
     }
 
     /// What proves who it is.
@@ -59,18 +57,19 @@ impl Membership {
         self.secret.worker_id()
     }
 
-    /// The number of a new life: the system's time, or more if that was used or has been set back.
-    pub fn new_incarnation(&self, now: Time) -> Result<Incarnation, StateError> {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = now.as_millis().max(*latest + 1);
-        file::write(&self.folder.join("incarnation"), next.to_string().as_bytes())?;
-        *latest = next;
-        Ok(Incarnation(next))
+    /// The lives of the worker in this cluster.
+    pub const fn lives(&self) -> &Lives {
+        &self.lives
     }
 
     /// The number of its latest life.
     pub fn incarnation(&self) -> Incarnation {
-        Incarnation(*self.latest.lock().unwrap_or_else(PoisonError::into_inner))
+        self.lives.latest()
+    }
+
+    /// The folder of what it has for this cluster.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A folder for output that the leader does not have yet.

@@ -3,10 +3,11 @@
 //! ```text
 //!  lock                        held by the process that lives here, with its number
 //!  guard                       the mark of the last guard, by which what it left alive is found
+//!  guard.lock                  held by the guard and its tethers while anything of this life may be alive
 //!  scratch/                    files of steps that run
 //!  clusters/HASH/cluster       which cluster the rest is for
 //!                secret        who the worker is, for its owner's eyes only
-//!                incarnation   the number of its latest life
+//!                lives         the numbers of its lives, and where their guards held the lock
 //!                outcomes      what ended while the leader did not answer
 //!                logs/         output that the leader does not have yet
 //! ```
@@ -16,9 +17,13 @@
 
 mod directory;
 mod file;
+mod guard_lock;
+mod lives;
 mod membership;
 #[cfg(test)]
 mod tests;
 
 pub use directory::{State, StateError};
+pub use guard_lock::{GuardLock, GuardPlace};
+pub use lives::Lives;
 pub use membership::Membership;

@@ -5,10 +5,10 @@ use std::path::Path;
 use tempfile::TempDir;
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx};
 use windlass_core::outcome::{Outcome, Output};
-use windlass_core::session::{Finished, LeaseRef};
+use windlass_core::session::{Finished, FormerLife, LeaseRef};
 use windlass_core::time::{Span, Time};
 
-use super::{State, StateError};
+use super::{GuardLock, GuardPlace, Lives, State, StateError};
 
 fn finished(fence: u64, output: Output) -> Finished {
     let lease = LeaseRef { fence: Fence(fence), run: RunId(7), step: StepIx(1), attempt: 1 };
@@ -72,11 +72,66 @@ fn a_worker_is_who_it_was_in_each_cluster_and_owes_nothing_to_another() {
 fn the_number_of_a_life_grows_even_if_the_clock_is_set_back() {
     let folder = TempDir::new().unwrap();
     let enter = || State::open(folder.path()).unwrap().enter("ours").unwrap();
-    let at = |millis| enter().new_incarnation(Time::from_millis(millis)).unwrap();
-    assert_eq!(
-        [at(5_000), at(4_000), at(5_001), at(9_000)],
-        [5_000, 5_001, 5_002, 9_000].map(Incarnation)
-    );
+    let at = |millis| {
+        let now = Time::from_millis(millis);
+        enter().lives().begin(Incarnation(0), GuardPlace::default(), now).unwrap().0
+    };
+    let numbers = [at(5_000), at(4_000), at(5_001), at(9_000)];
+    assert!(numbers.is_sorted_by(|earlier, later| earlier < later), "{numbers:?}");
+}
+
+/// What a life that begins in this folder proves of the ones before.
+fn proven(folder: &Path) -> FormerLife {
+    let (lock, place) = GuardLock::try_take(folder).unwrap().expect("no guard is there");
+    let lives = Lives::open(&folder.join("lives")).unwrap();
+    let proven = lives.begin(Incarnation(0), place, Time::from_millis(1)).unwrap().1;
+    drop(lock);
+    proven
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_life_proves_those_dead_whose_guards_held_the_lock_of_this_very_folder() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(proven(folder.path()), FormerLife::Unknown, "there was none");
+    let FormerLife::ProvenDead(one) = proven(folder.path()) else { panic!("its lock is free") };
+    let FormerLife::ProvenDead(two) = proven(folder.path()) else { panic!("its lock is free") };
+    assert_eq!((one.len(), two.len()), (1, 2), "the second died before it was heard, perhaps");
+    assert_eq!(one[0], two[0]);
+    let copy = TempDir::new().unwrap();
+    for file in ["guard.lock", "lives"] {
+        std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
+    }
+    let (_held, _) = GuardLock::try_take(folder.path()).unwrap().unwrap();
+    assert_eq!(proven(copy.path()), FormerLife::Unknown, "the original may be alive");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_life_of_another_boot_is_not_proven_dead() {
+    let folder = TempDir::new().unwrap();
+    proven(folder.path());
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let other: String = boot.trim().chars().rev().collect();
+    let file = folder.path().join("lives");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace(boot.trim(), &other)).unwrap();
+    // A process that took the lock here and began no life changes nothing.
+    drop(GuardLock::try_take(folder.path()).unwrap().unwrap());
+    assert_eq!(proven(folder.path()), FormerLife::Unknown, "mounted on another host");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_does_not_end_is_not_waited_for_for_ever() {
+    let folder = TempDir::new().unwrap();
+    proven(folder.path());
+    let held = GuardLock::try_take(folder.path()).unwrap().unwrap();
+    assert!(GuardLock::try_take(folder.path()).unwrap().is_none());
+    let (lock, _) = GuardLock::take(folder.path()).await.unwrap();
+    assert!(GuardLock::try_take(folder.path()).unwrap().is_none(), "the new lock is another");
+    drop(lock);
+    assert_eq!(proven(folder.path()), FormerLife::Unknown, "the former guard may be alive");
+    drop(held);
 }
 
 #[cfg(unix)]

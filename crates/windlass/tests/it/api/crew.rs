@@ -38,7 +38,14 @@ pub(super) async fn working() -> (Controller, Arc<Semaphore>) {
     let allowed = Arc::new(Semaphore::new(0));
     let executor = Arc::new(Allowed(Arc::clone(&allowed)));
     let labels = Labels::new(["linux"]);
-    let crew = Crew { name: "here".to_owned(), slots: 8, labels, beside: Beside::Nobody, executor };
+    let crew = Crew {
+        name: "here".to_owned(),
+        slots: 8,
+        labels,
+        beside: Beside::Nobody,
+        executor,
+        life: None,
+    };
     controller.station.work(crew).await.expect("it works");
     (controller, allowed)
 }

@@ -390,3 +390,19 @@ async fn a_claim_whose_answer_was_not_heard_is_made_again() {
     assert_eq!(worker.claim(&controller, "r3").await.status, 204, "it has two slots");
     controller.shut_down().await;
 }
+
+/// Nothing tells the controller that the first process of that secret is dead.
+#[tokio::test]
+async fn a_plain_worker_that_registers_again_does_not_free_its_locks() {
+    let controller = Controller::start().await;
+    let first = Foreigner::join(&controller, "build-7").await;
+    let other = Foreigner::join(&controller, "build-8").await;
+    controller.submit("name: ship\nsteps:\n  deploy: { lock: prod, run: ./deploy }\n").await;
+    first.claimed(&controller).await;
+    let joining = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 2 });
+    let answer = first.tell(&controller, "/workers/register", joining).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(first.claim(&controller, "r1").await.status, 204, "its own step may still run");
+    assert_eq!(other.claim(&controller, "r1").await.status, 204);
+    assert_eq!(status(&controller, 0).await, "running");
+}

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use windlass::clock::Clock;
 use windlass::controller::observing::Upstream;
-use windlass::controller::{Handle, Node, NodeConfig, StandBy};
+use windlass::controller::{Handle, Node, NodeConfig, StandBy, View};
 use windlass::core::engine::Config;
 use windlass::core::id::RunId;
 use windlass::core::time::Span;
-use windlass::journal::{Candidate, Position, Snapshot, encode_state};
+use windlass::journal::{Candidate, Position};
 use windlass::link::http::{Places, Tcp};
 use windlass::local::Stores;
 use windlass::shutdown::ShutdownSender;
@@ -68,8 +68,7 @@ async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_
     for _ in 0..3 {
         missed.push(controller.submit(PIPELINE).await);
         let views = controller.station.handle().views();
-        let snapshot = views
-            .look(|view| Snapshot { position: view.position, state: encode_state(&view.engine) });
+        let snapshot = views.look(View::snapshot).expect("events are durable");
         stores.journal.save(snapshot).await.expect("it saves");
     }
     let upto = stores.journal.prune(Position(u64::MAX)).await.expect("it prunes");

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::time::{Instant, sleep};
-use windlass::controller::Published;
 use windlass::controller::api::Bounds;
+use windlass::controller::{Published, View};
 use windlass::core::engine::Event;
-use windlass::journal::{Position, Snapshot, encode_state};
+use windlass::journal::Position;
 use windlass::local::Stores;
 
 use super::arrange::{Ask, Controller, Setup};
@@ -215,8 +215,7 @@ async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
     // The journal keeps two snapshots, and what is behind the older.
     let views = controller.station.handle().views();
     let save = || {
-        let snapshot = views
-            .look(|view| Snapshot { position: view.position, state: encode_state(&view.engine) });
+        let snapshot = views.look(View::snapshot).expect("events are durable");
         stores.journal.save(snapshot)
     };
     save().await.expect("it saves");

@@ -19,7 +19,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let cluster = |name: &str| {
-            let cluster = Cluster::with(&ONE.replace("one", name));
+            let cluster = Cluster::start(Place::with(&ONE.replace("one", name)), "--no-token");
             cluster.submit();
             cluster
         };
@@ -99,7 +99,7 @@ fn a_context_remembers_where_the_token_is_and_not_the_token() {
     assert!(!text.contains(TOKEN) && text.contains("token"), "{text}");
     let mode = fs::metadata(&file).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let other = Cluster::start(Place::with(ONE), "");
+    let other = Cluster::start(Place::with(ONE), "--no-token");
     let asked = place.run(&format!("runs --to {}", other.url));
     assert_eq!(asked.code, Some(0), "{asked:?}");
     place.file("../config/windlass/context", "{ nonsense");

@@ -165,6 +165,10 @@ pub(crate) fn worker_of<'a>(run: &'a Value, name: &str) -> &'a str {
 fn serve(program: &str, place: &Place, port: u16, flags: &str) -> Running {
     let mut command = place.program(program);
     command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
+    // Most tests ask without one; those about tokens say which.
+    if !flags.contains("--token-file") {
+        command.arg("--no-token");
+    }
     command.args(flags.split_whitespace());
     place.start_command(command)
 }
@@ -185,7 +189,7 @@ pub(crate) fn kill_with_guard(worker: &Running) {
 }
 
 /// The process that starts the steps of a worker.
-fn guard_of(worker: u32) -> Pid {
+pub(crate) fn guard_of(worker: u32) -> Pid {
     let children = format!("/proc/{worker}/task/{worker}/children");
     let mut found = None;
     until("the guard is there", || {

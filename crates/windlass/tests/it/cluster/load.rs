@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use windlass::core::id::{Incarnation, Seq, Term};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{Exchange, Home, Register};
+use windlass::core::session::{Exchange, FormerLife, Home, Register};
 use windlass::link::WorkerSecret;
 use windlass::link::http::{Client, Credentials, Tcp};
 
@@ -79,6 +79,7 @@ impl Probe {
             labels: Labels::new(["pinned-only"]),
             slots: 1,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         probe.post("join", &register);

@@ -47,8 +47,9 @@ impl Told {
 impl Observer {
     fn of(urls: &str, flags: &str) -> Self {
         let (place, port) = (Place::with(""), free_port());
-        let process =
-            place.start(&format!("serve --observe {urls} --listen 127.0.0.1:{port} {flags}"));
+        let open = if flags.contains("--token-file") { "" } else { "--no-token" };
+        let serve = format!("serve --observe {urls} --listen 127.0.0.1:{port} {open} {flags}");
+        let process = place.start(&serve);
         let observer = Self { process, port, _place: place };
         until("the observer answers", || observer.ask("GET", "/readyz").is_some());
         observer

@@ -131,9 +131,12 @@ fn the_file_of_a_controller_is_reread_when_it_changes() {
     place.file("tokens", format!("{new}\n{old}\n"));
     until("both are taken", || opens("old") && opens("new"));
     place.file("tokens", "not a token\n");
-    until("it is told", || controller.said().contains("holds no token now"));
+    until("it is told", || controller.said().contains("cannot be read as a token file"));
     assert!(opens("old") && opens("new"), "a file that is half written closes nothing");
     place.file("tokens", new);
     until("the old one is refused", || !opens("old"));
     assert!(opens("new"));
+    place.file("tokens", "");
+    until("an emptied file opens nothing", || !opens("new"));
+    assert!(place.run(&format!("runs --to http://127.0.0.1:{port}")).code == Some(2));
 }

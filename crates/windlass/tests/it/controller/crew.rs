@@ -17,7 +17,7 @@ use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
 use windlass::core::requirement::Labels;
 use windlass::core::session::{
-    Exchange, Finished, Home, InFlight, LeaseRef, Phase, Register, Reply, Verdict,
+    Exchange, Finished, FormerLife, Home, InFlight, LeaseRef, Phase, Register, Reply, Verdict,
 };
 use windlass::core::time::{Span, Time};
 use windlass::journal::{Candidate, Journal, MemoryJournal, Position, Recorded};
@@ -226,6 +226,7 @@ impl Mate {
             labels: Labels::default(),
             slots: 4,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         let answer = node.handle.ask(Request::Register(register)).await?;

@@ -3,7 +3,7 @@
 use windlass::controller::{Followed, Follower, View};
 use windlass::core::engine::{CancelLevel, Request};
 use windlass::core::plan::{PlanBuilder, StepSpec};
-use windlass::journal::{Journal, Position, Recorded, Snapshot, encode_state};
+use windlass::journal::{Journal, Position, Recorded};
 
 use super::crew::{TestJournal, TestNode, everything, journal, plan, run, start};
 
@@ -73,9 +73,8 @@ async fn whoever_is_further_behind_than_the_node_remembers_reads_the_journal() {
     for n in 0..10 {
         ann.submit(run(n), &plan).await;
     }
-    let snapshot =
-        |view: &View| Snapshot { position: view.position, state: encode_state(&view.engine) };
-    journal.save(ann.handle.views().look(snapshot)).await.expect("it saves");
+    let snapshot = ann.handle.views().look(View::snapshot).expect("events are durable");
+    journal.save(snapshot).await.expect("it saves");
     ann.submit(run(10), &plan).await;
     ann.crash(&*journal).await;
     let bob = start(&journal, "bob").await;

@@ -14,13 +14,14 @@ use windlass::core::id::{Fence, Incarnation, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass::core::requirement::Labels;
 use windlass::core::session::{
-    Exchange, Grant, Home, Refusal, Register, Registered, Reply, StopHow,
+    Exchange, FormerLife, Grant, Home, Refusal, Register, Registered, Reply, StopHow,
 };
 use windlass::core::time::{Span, Time};
 use windlass::link::{Carried, Link, LinkError};
 use windlass::shutdown::ShutdownSender;
 use windlass::worker::{
-    Attempt, Beside, Clock, Ends, Executor, Membership, Orders, State, Worker, WorkerError,
+    Attempt, Beside, Clock, Ends, Executor, GuardPlace, Membership, Orders, State, Worker,
+    WorkerError,
 };
 
 use super::crew::{Mate, TestNode, journal, pass, plan, run, start};
@@ -153,6 +154,7 @@ impl Crewman {
             labels: Labels::default(),
             slots: 4,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         let worker = Worker {
@@ -230,7 +232,9 @@ async fn who_is_killed_without_a_leader_ends_in_time_and_the_next_life_tells() {
     let state = State::open(folder.path()).expect("it is nobody's");
     let memory = Arc::new(state.enter("ours").expect("it can be written"));
     let life = |now| {
-        let incarnation = memory.new_incarnation(Time::from_millis(now)).expect("it is kept").0;
+        let now = Time::from_millis(now);
+        let begun = memory.lives().begin(Incarnation(0), GuardPlace::default(), now);
+        let incarnation = begun.expect("it is kept").0.0;
         Terms { incarnation, leader_grace: None, memory: Some(Arc::clone(&memory)) }
     };
     let worker = Crewman::begin(&cable, life(1_000));

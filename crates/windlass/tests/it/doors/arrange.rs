@@ -22,7 +22,8 @@ pub(super) struct Controller {
 impl Controller {
     /// A controller on a port of its own, with these flags.
     pub(super) fn start(place: Place, flags: &str) -> Self {
-        let line = format!("serve --listen 127.0.0.1:0 --jobs 2 {flags}");
+        let open = if flags.contains("--token-file") { "" } else { "--no-token" };
+        let line = format!("serve --listen 127.0.0.1:0 --jobs 2 {open} {flags}");
         Self::of(place, |place| place.start(&line))
     }
 

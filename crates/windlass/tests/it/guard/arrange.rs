@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use windlass::core::id::Fence;
 use windlass::core::time::Span;
 use windlass::worker::guard::{Exit, Guard, Guarded, Spawn};
@@ -22,8 +23,42 @@ pub(super) fn story<T>(story: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(PATIENCE, story).await.expect("it ends") })
 }
 
+/// Set for this test program if its guards are to have tethers.
+pub(super) const TETHERS: &str = "WINDLASS_TEST_TETHERS";
+
 pub(super) async fn guard() -> Guard {
+    if has_tethers() {
+        return guard_with_tethers().await;
+    }
     Guard::start_from(Path::new(env!("CARGO_BIN_EXE_windlass"))).await.unwrap()
+}
+
+pub(super) async fn guard_with_tethers() -> Guard {
+    let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
+    Guard::start_with_tethers_from(program, None).await.unwrap()
+}
+
+pub(super) fn has_tethers() -> bool {
+    std::env::vars().any(|(name, _)| name == TETHERS)
+}
+
+/// The children of all threads of a process.
+pub(crate) fn children(pid: u32) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists =
+        threads.map(|it| fs::read_to_string(it.path().join("children")).unwrap_or_default());
+    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+pub(crate) fn is_tether(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "windlass-tether\n")
+}
+
+/// The tether of a guard that started this main process. Others wait for a step.
+pub(super) fn tether_of(guard: &Guard, main: &str) -> Pid {
+    let mut tethers = children(guard.pid()).into_iter().filter(|pid| is_tether(pid));
+    let pid = tethers.find(|pid| children(pid.parse().unwrap()).iter().any(|child| child == main));
+    Pid::from_raw(pid.unwrap().parse().unwrap()).unwrap()
 }
 
 /// A step and the reading end of its output.
@@ -90,6 +125,7 @@ pub(super) async fn run(guard: &Guard, (spawn, output): (Spawn, PipeReader)) -> 
 
 /// Whether a process is there and is not a zombie.
 pub(super) fn is_alive(pid: &str) -> bool {
+    assert!(!pid.is_empty(), "the process is not known");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with(['Z', 'X']))
 }

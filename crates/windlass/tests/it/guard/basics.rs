@@ -1,11 +1,13 @@
 //! Exit codes, output, environment: what a step sees and what is told of it.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use windlass::core::id::Fence;
 use windlass::worker::guard::{Exit, NotSpawnedCause};
 
-use super::arrange::{guard, rest, run, shell, step, story};
+use super::arrange::{guard, rest, run, shell, started, step, story};
 
 #[test]
 fn exit_codes_and_signals_are_told_apart() {
@@ -125,6 +127,21 @@ fn a_step_inherits_nothing_of_the_guard() {
         assert_eq!(parent, group, "the shell leads the group");
         assert_eq!((session, terminal), (&*guard.pid().to_string(), "0"));
         assert_eq!(lines.next().unwrap().trim(), "0", "standard input is empty");
+        guard.end().await;
+    });
+}
+
+/// A file of `/proc` that only the owner may read belongs to root if its process is not dumpable; a step is as any program.
+#[test]
+fn the_memory_of_a_guard_is_hidden_and_that_of_a_step_is_not() {
+    story(async {
+        let guard = guard().await;
+        let (_step, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;
+        let owner = |pid: &str| fs::metadata(format!("/proc/{pid}/environ")).unwrap().uid();
+        let own = owner("self");
+        if own != 0 {
+            assert_eq!((owner(&guard.pid().to_string()), owner(&pid)), (0, own));
+        }
         guard.end().await;
     });
 }

@@ -46,9 +46,10 @@ fn worker_to_be_killed() {
 }
 
 /// The worker, its guard, and a process of each of its steps.
-fn start_worker() -> (Child, Vec<String>) {
+pub(super) fn start_worker(with: &[(&str, &str)]) -> (Child, Vec<String>) {
     let mut worker = alone(WORKER)
         .expect("this is not it")
+        .envs(with.iter().copied())
         .process_group(0)
         .stdout(Stdio::piped())
         .spawn()
@@ -66,7 +67,7 @@ fn start_worker() -> (Child, Vec<String>) {
 #[test]
 fn death_of_the_worker_ends_everything() {
     story(async {
-        let (mut worker, pids) = start_worker();
+        let (mut worker, pids) = start_worker(&[]);
         let mut all: Vec<String> = pids.iter().flat_map(|pid| descendants(pid)).collect();
         all.extend(pids);
         worker.kill().unwrap();
@@ -81,7 +82,7 @@ fn death_of_the_worker_ends_everything() {
 #[test]
 fn an_interrupt_of_the_foreground_group_reaches_no_step() {
     story(async {
-        let (mut worker, pids) = start_worker();
+        let (mut worker, pids) = start_worker(&[]);
         let group = Pid::from_child(&worker);
         assert!(pids.iter().all(|pid| group_of(pid) != group.as_raw_nonzero().to_string()));
         // The worker is to die of it a little later than whatever else the signal reaches.
@@ -220,7 +221,7 @@ fn strays_of_a_former_life_are_found_by_their_environment() {
 #[test]
 fn what_worker_and_guard_left_when_both_died_is_found_by_the_guards_mark() {
     story(async {
-        let (mut worker, pids) = start_worker();
+        let (mut worker, pids) = start_worker(&[]);
         let (guard, steps) = pids.split_first().unwrap();
         let mark = mark_of(&steps[0]);
         kill_process(Pid::from_child(&worker), Signal::STOP).unwrap();
@@ -259,7 +260,7 @@ fn a_program_that_does_not_become_a_guard_is_refused() {
 }
 
 /// Each thread of it.
-fn is_stopped(pid: u32) -> bool {
+pub(super) fn is_stopped(pid: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut stats = threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("stat")));
     stats.all(|stat| stat.is_ok_and(|stat| stat.contains(") T ")))

@@ -11,14 +11,15 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 use windlass::controller::{Node, NodeConfig, StandBy};
 use windlass::core::engine::{Config, Request, Submit};
+use windlass::core::environment::EnvironmentPolicy;
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{Home, Register};
+use windlass::core::session::{FormerLife, Home, Register};
 use windlass::core::time::{Span, Time};
 use windlass::journal::{Candidate, MemoryJournal};
 use windlass::logs::MemoryLogs;
 use windlass::shutdown::ShutdownSender;
-use windlass::worker::executors::{Builtin, Place};
+use windlass::worker::executors::{Builtin, MaskCache, Place};
 use windlass::worker::{Beside, Clock, Worker};
 
 use super::arrange::{PATIENCE, alone, guard, is_alive, story, until};
@@ -67,6 +68,8 @@ fn worker_to_be_frozen() {
             scratch: std::env::current_dir().unwrap(),
             worker: "here".to_owned(),
             environment: Vec::new(),
+            policy: EnvironmentPolicy::PassAll,
+            masks: MaskCache::default(),
         };
         let register = Register {
             worker: WorkerId(7),
@@ -75,6 +78,7 @@ fn worker_to_be_frozen() {
             labels: Labels::default(),
             slots: 2,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         let executor = Builtin::new(place, guard().await, Arc::new(MemoryLogs::new()));

@@ -9,7 +9,8 @@ use windlass::core::time::{Span, Time};
 use windlass::worker::guard::{Exit, Guard, InLine};
 
 use super::arrange::{
-    alone, first_line, guard, is_alive, rest, run, shell, started, step, story, until,
+    self, alone, first_line, guard, is_alive, is_tether, rest, run, shell, started, step, story,
+    until,
 };
 
 /// Ignores the polite order and says when it is ready to.
@@ -103,6 +104,43 @@ fn a_stopped_step_can_be_stopped() {
     });
 }
 
+/// It moves to the group of a child: signals to its own group do not reach it any more.
+const LEAVES_ITS_GROUP: &str = r"
+import os, signal, sys
+said, says = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.write(says, b'x')
+    signal.pause()
+os.read(said, 1)
+os.setpgid(0, child)
+if sys.argv[1] == 'deaf':
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(os.getpid(), flush=True)
+while True:
+    signal.pause()
+";
+
+#[test]
+fn a_main_process_that_leaves_its_group_gets_sigterm_and_sigkill() {
+    if !has_python() {
+        return;
+    }
+    story(async {
+        let guard = guard().await;
+        for (fence, hears, signal) in [(1, "hears", 15), (2, "deaf", 9)] {
+            let (spawn, output) = step(fence, &["python3", "-c", LEAVES_ITS_GROUP, hears]);
+            let guarded = guard.spawn(spawn).await.unwrap();
+            let (pid, _output) = first_line(output).await;
+            guarded.stop(StopHow::Term, Span::millis(300)).await;
+            assert_eq!(guarded.gone().await, Exit::Signal(signal), "{hears}");
+            assert!(!is_alive(&pid));
+        }
+        guard.end().await;
+    });
+}
+
 /// In the group, in a session of its own, double-forked, with a cleared environment: all hold the pipe.
 #[test]
 fn what_a_step_leaves_behind_ends_with_it() {
@@ -156,7 +194,7 @@ fn dead_orphans_are_reaped_while_their_step_runs() {
         let (_guarded, _output, pid) =
             started(&guard, 1, "for i in 1 2 3 4 5; do (setsid true &); done; echo $$; sleep 1000")
                 .await;
-        until(|| children(&guard) == format!("{pid} ")).await;
+        until(|| children(&guard) == [&*pid]).await;
         guard.end().await;
         assert!(!is_alive(&pid));
     });
@@ -231,7 +269,7 @@ fn who_becomes_another_program_as_its_step_ends_ends_with_it() {
     });
 }
 
-fn has_python() -> bool {
+pub(super) fn has_python() -> bool {
     let version = std::process::Command::new("python3").arg("--version").output();
     version.is_ok_and(|version| version.status.success())
 }
@@ -249,7 +287,9 @@ fn a_thousand_steps_leave_no_descriptor_and_no_zombie() {
         // A thread that reads output is kept for a while, with what it needs.
         run(&guard, step(1, &["true"])).await;
         let counts = || {
-            let count = |pid: u32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+            // Only root may look into a process that is not dumpable.
+            let count =
+                |pid: u32| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
             (count(guard.pid()), count(std::process::id()))
         };
         let before = counts();
@@ -286,12 +326,12 @@ fn an_idle_guard_sleeps() {
     });
 }
 
-/// Of all its threads: the one that starts steps is not the one that orphans are given to.
-fn children(guard: &Guard) -> String {
-    let threads = fs::read_dir(format!("/proc/{}/task", guard.pid())).unwrap();
-    threads
-        .map(|thread| fs::read_to_string(thread.unwrap().path().join("children")).unwrap())
-        .collect()
+/// The processes of steps that are children of the guard, or of its tethers.
+fn children(guard: &Guard) -> Vec<String> {
+    let (tethers, own): (Vec<_>, Vec<_>) =
+        arrange::children(guard.pid()).into_iter().partition(|pid| is_tether(pid));
+    let below = tethers.iter().flat_map(|pid| arrange::children(pid.parse().unwrap()));
+    below.chain(own).collect()
 }
 
 fn now() -> Instant {
@@ -300,11 +340,11 @@ fn now() -> Instant {
 
 /// The guard's clock.
 /// It is asked 400 ms before.
-fn ends_at(kills_at: Time) -> Deadline {
+pub(super) fn ends_at(kills_at: Time) -> Deadline {
     Deadline { asks_at: kills_at - Span::millis(400), kills_at }
 }
 
-fn since_start() -> Time {
+pub(super) fn since_start() -> Time {
     let uptime = fs::read_to_string("/proc/uptime").unwrap();
     let (seconds, rest) = uptime.split_once('.').unwrap();
     let seconds: u64 = seconds.parse().unwrap();

@@ -1,10 +1,11 @@
 //! The guard with real processes: each test ends what it started.
 #![expect(clippy::unwrap_used, reason = "the vocabulary of tests fails as tests do")]
 
-mod arrange;
+pub(crate) mod arrange;
 mod basics;
 mod deaths;
 mod frozen;
 mod life;
 mod lines;
 mod rate;
+pub(crate) mod tethers;

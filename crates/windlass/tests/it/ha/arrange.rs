@@ -113,7 +113,8 @@ impl Fleet {
 
     fn serve(&self, name: &str, port: u16, url: &str, flags: &str) -> Running {
         let who = format!("--name {name} --state state/{name} --listen 127.0.0.1:{port}");
-        self.place.start(&format!("serve --store {url} {who} {flags}"))
+        let open = if flags.contains("--token-file") { "" } else { "--no-token" };
+        self.place.start(&format!("serve --store {url} {who} {open} {flags}"))
     }
 
     /// Which controller leads, once one does and answers as its leader.

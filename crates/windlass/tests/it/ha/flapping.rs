@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use tokio::time::Instant;
 
 use super::arrange::{Fleet, TTL};
@@ -45,9 +46,9 @@ fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
     assert_eq!(shown["status"], "succeeded", "{shown}");
     assert_eq!(fleet.place.lines("freed").len(), 1);
     assert_terms_grow(&fleet, leaders);
-    // Nobody was left who could end it.
-    let stray = fleet.place.lines("held").remove(0).parse().expect("a process");
-    kill_process(Pid::from_raw(stray).expect("it is one"), Signal::KILL).expect("it sleeps");
+    let first = fleet.place.lines("held").remove(0).parse().expect("a process");
+    let first = test_kill_process(Pid::from_raw(first).expect("it is one"));
+    assert_eq!(first, Err(Errno::SRCH), "its tether ended it with worker and guard");
 }
 
 /// Takes the lead from whoever has it, in one of the ways in which it is lost.

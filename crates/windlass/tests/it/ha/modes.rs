@@ -92,6 +92,7 @@ fn a_cluster_is_set_up_by_variables_alone() {
         .set("WINDLASS_LISTEN", &listen)
         .set("WINDLASS_ADVERTISE", &at)
         .set("WINDLASS_NAME", "ann")
+        .set("WINDLASS_NO_TOKEN", "true")
         .set("WINDLASS_JOBS", "0");
     let _ann = controllers.start("serve");
     until("it answers", || ask(port, "GET", "/workers", "").is_some_and(|it| it.status == 200));

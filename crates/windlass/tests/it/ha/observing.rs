@@ -12,7 +12,8 @@ const PIPELINE: &str = "name: n\nsteps: { a: { run: 'true' } }\n";
 fn it_follows_the_leader_when_that_is_another_one() {
     let mut fleet = Fleet::start(2);
     let port = free_port();
-    let observe = format!("serve --observe {} --listen 127.0.0.1:{port}", fleet.addresses());
+    let observe =
+        format!("serve --observe {} --no-token --listen 127.0.0.1:{port}", fleet.addresses());
     let _observer = fleet.place.start(&format!("{observe} --state state/observer"));
     let cluster = || ask(port, "GET", "/cluster", "").map_or(Value::Null, |told| told.json());
     let knows = |fleet: &Fleet, leader: usize| {

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::arrange::{Ended, Place, Running, until};
 
 /// A step that only instances with the label `big` can run, and that says where it is.
-pub(super) const ELSEWHERE: &str = r"
+pub(crate) const ELSEWHERE: &str = r"
 steps:
   far:
     requires: big
@@ -15,7 +15,7 @@ steps:
 ";
 
 /// A step that ends when it is told to, wherever it runs.
-pub(super) const PATIENT: &str = r"
+pub(crate) const PATIENT: &str = r"
 steps:
   wait:
     run: |
@@ -24,8 +24,8 @@ steps:
 ";
 
 /// Instances of one run, in one folder.
-pub(super) struct Fleet {
-    pub(super) place: Place,
+pub(crate) struct Fleet {
+    pub(crate) place: Place,
     program: String,
     link: String,
     run_id: String,
@@ -33,27 +33,27 @@ pub(super) struct Fleet {
 
 impl Fleet {
     /// Of `windlass` itself.
-    pub(super) fn at(link: &str, pipeline: &str) -> Self {
+    pub(crate) fn at(link: &str, pipeline: &str) -> Self {
         Self::of(env!("CARGO_BIN_EXE_windlass").to_owned(), link, Place::with(pipeline))
     }
 
     /// Of a program of somebody's own.
-    pub(super) fn of(program: String, link: &str, place: Place) -> Self {
+    pub(crate) fn of(program: String, link: &str, place: Place) -> Self {
         Self { place, program, link: link.to_owned(), run_id: "nightly-7".to_owned() }
     }
 
     /// Under another name.
-    pub(super) fn called(self, run_id: &str) -> Self {
+    pub(crate) fn called(self, run_id: &str) -> Self {
         Self { run_id: run_id.to_owned(), ..self }
     }
 
     /// The same run, on a machine of its own.
-    pub(super) fn elsewhere(&self, pipeline: &str) -> Self {
+    pub(crate) fn elsewhere(&self, pipeline: &str) -> Self {
         let run_id = self.run_id.clone();
         Self { run_id, ..Self::of(self.program.clone(), &self.link, Place::with(pipeline)) }
     }
 
-    pub(super) fn command(&self, instance: u32, total: u32, flags: &str) -> Command {
+    pub(crate) fn command(&self, instance: u32, total: u32, flags: &str) -> Command {
         let mut command = self.place.program(&self.program);
         command.args(["run", "--instance", &instance.to_string(), "--total", &total.to_string()]);
         command.args(["--link", &self.link, "--run-id", &self.run_id]);
@@ -61,33 +61,33 @@ impl Fleet {
         command
     }
 
-    pub(super) fn start(&self, instance: u32, total: u32, flags: &str) -> Running {
+    pub(crate) fn start(&self, instance: u32, total: u32, flags: &str) -> Running {
         self.place.start_command(self.command(instance, total, flags))
     }
 
     /// An instance that leads, once others can join.
-    pub(super) fn leader(&self, total: u32, flags: &str) -> Running {
+    pub(crate) fn leader(&self, total: u32, flags: &str) -> Running {
         let leader = self.start(0, total, flags);
         until("instance 0 leads", || leader.said().contains("leads"));
         leader
     }
 
     /// An instance that works, once it has joined.
-    pub(super) fn worker(&self, instance: u32, total: u32, flags: &str) -> Running {
+    pub(crate) fn worker(&self, instance: u32, total: u32, flags: &str) -> Running {
         let worker = self.start(instance, total, flags);
         until("it has joined", || worker.said().contains("joins"));
         worker
     }
 
     /// Steps that wait need not any more.
-    pub(super) fn enough(&self) {
+    pub(crate) fn enough(&self) {
         self.place.file("enough", "");
     }
 }
 
 /// It ended with this code, and said this.
 #[track_caller]
-pub(super) fn ended_with(ended: &Ended, code: i32, said: &str) {
+pub(crate) fn ended_with(ended: &Ended, code: i32, said: &str) {
     assert_eq!(ended.code, Some(code), "{ended:?}");
     assert!(ended.err.contains(said), "it does not say `{said}`: {}", ended.err);
 }

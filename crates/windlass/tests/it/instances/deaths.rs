@@ -59,12 +59,12 @@ fn workers_of_a_dead_leader_end_and_leave_nothing(way: &Way) {
 
 fn a_second_leader_is_told_who_the_first_is(way: &Way) {
     let fleet = way.fleet(PATIENT);
-    let first = fleet.leader(2, "--jobs 1");
-    let second = fleet.elsewhere(PATIENT).start(0, 2, "").ended();
+    let first = fleet.leader(2, "--jobs 1 --link-grace 6s");
+    let second = fleet.elsewhere(PATIENT).start(0, 2, "--link-grace 6s").ended();
     ended_with(&second, 2, &format!("(process {}) leads", first.pid()));
     fleet.enough();
     ended_with(&first.ended(), 0, "1 succeeded");
-    let third = fleet.elsewhere(PATIENT).start(0, 2, "").ended();
+    let third = fleet.elsewhere(PATIENT).start(0, 2, "--link-grace 6s").ended();
     ended_with(&third, 2, "nightly-7 is over");
 }
 
@@ -102,13 +102,13 @@ fn the_next_run_in_the_same_folder_has_its_own_workers() {
 
 fn old_workers_work_for_a_leader_that_begins_again(way: &Way) {
     let fleet = way.fleet(ELSEWHERE);
-    let first = fleet.leader(2, "--jobs 1");
+    let first = fleet.leader(2, "--jobs 1 --link-grace 6s");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 1m");
     fleet.place.until_lines("begun", 1);
     first.signal(Signal::KILL);
     drop(first);
     let again = fleet.elsewhere(ELSEWHERE);
-    let second = again.leader(2, "--jobs 1");
+    let second = again.leader(2, "--jobs 1 --link-grace 6s");
     until("the worker begins for the second", || fleet.place.lines("begun").len() >= 2);
     fleet.enough();
     ended_with(&second.ended(), 0, "1 succeeded");

@@ -1,12 +1,13 @@
 //! One run by several processes that meet at a link and nowhere else.
 
 mod again;
-mod arrange;
+pub(crate) mod arrange;
 mod crowd;
 mod deaths;
 mod expected;
 mod faults;
 mod letters;
+mod pace;
 mod parity;
 mod parts;
 mod way;

@@ -9,33 +9,33 @@ use crate::run::arrange::{Place, Running, until};
 const FLAGS: &str = "--no-exec --lease-ttl 1m";
 
 /// A cluster whose workers leave letters.
-pub(super) struct Fleet {
-    pub(super) cluster: Cluster,
+pub(crate) struct Fleet {
+    pub(crate) cluster: Cluster,
     program: String,
     link: String,
 }
 
 impl Fleet {
     /// Processes of `windlass`.
-    pub(super) fn start(link: &str) -> Self {
+    pub(crate) fn start(link: &str) -> Self {
         Self::start_as(env!("CARGO_BIN_EXE_windlass").to_owned(), Place::with(""), link)
     }
 
     /// Processes of a program of somebody's own.
-    pub(super) fn start_as(program: String, place: Place, link: &str) -> Self {
+    pub(crate) fn start_as(program: String, place: Place, link: &str) -> Self {
         let flags = format!("{FLAGS} --link {link}");
         let cluster = Cluster::start_as(&program, place, &flags);
         Self { cluster, program, link: link.to_owned() }
     }
 
     /// A worker of this name, once it has joined.
-    pub(super) fn worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn worker(&self, name: &str, flags: &str) -> Running {
         let worker = self.start_worker(name, flags);
         until(&format!("{name} has joined"), || self.cluster.status_of(name) == "online");
         worker
     }
 
-    pub(super) fn start_worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn start_worker(&self, name: &str, flags: &str) -> Running {
         let place = &self.cluster.place;
         let mut command = place.program(&self.program);
         command.args(["worker", "--join", &self.link, "--name", name]);

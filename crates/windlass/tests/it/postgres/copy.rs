@@ -92,7 +92,7 @@ fn a_copy_that_was_interrupted_is_nobodys_store_and_is_made_anew() {
     let (there, schema) = shared().fresh();
     let copy = |from: &str, to: &str| place.run(&format!("store copy {from} {to}"));
     assert_eq!(copy("sqlite:.windlass", &there).code, Some(0));
-    let mark = format!("INSERT INTO {schema}.windlass_schema VALUES ('copying', 1)");
+    let mark = format!("INSERT INTO {schema}.windlass_schema VALUES ('copying', 1, 'windlass-1')");
     shared().psql(&mark);
     assert_eq!(copy(&there, "sqlite:back").code, Some(2));
     let refused = place.run(&format!("serve --listen 127.0.0.1:0 --store {there}"));

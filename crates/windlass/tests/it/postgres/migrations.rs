@@ -10,7 +10,7 @@ use windlass::journal::{
     Campaign, Candidate, Journal as _, Position, PostgresJournal, PostgresOptions,
 };
 use windlass::logs::{LogId, LogStore as _, PostgresLogs};
-use windlass::store::StoreError;
+use windlass::store::{STORE_FORMAT, StoreError};
 use windlass::tables::PostgresTables;
 
 use super::server::{Server, shared};
@@ -70,6 +70,25 @@ fn newer_tables_are_refused() {
     }
 }
 
+/// A store whose bytes mean something else is refused by the name of its format, by every store, and stays as it is.
+#[test]
+fn tables_of_another_format_are_refused_by_name() {
+    let (address, schema) = shared().fresh();
+    assert_eq!(open_all(&address), [const { Ok(()) }; 4]);
+    let changes = [
+        (format!("UPDATE {schema}.windlass_schema SET format = 'windlass-0'"), "windlass-0"),
+        (format!("ALTER TABLE {schema}.windlass_schema DROP COLUMN format"), "unnamed"),
+    ];
+    for (change, name) in changes {
+        shared().psql(&change);
+        for opened in open_all(&address) {
+            let error = opened.unwrap_err();
+            assert!(matches!(error, StoreError::OtherFormat { .. }), "{error:?}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}
+
 /// Stores that are open go on when the server is there again, and what was said to be kept is.
 #[test]
 fn a_server_that_was_restarted_is_found_again() {
@@ -109,8 +128,9 @@ fn tables_of_the_first_version_are_changed_and_keep_what_is_in_them() {
     shared().psql(&format!(
         "SET search_path = {schema};
          {first}
-         CREATE TABLE windlass_schema (store text PRIMARY KEY, version integer NOT NULL);
-         INSERT INTO windlass_schema VALUES ('journal', 1);
+         CREATE TABLE windlass_schema (
+            store text PRIMARY KEY, version integer NOT NULL, format text NOT NULL);
+         INSERT INTO windlass_schema VALUES ('journal', 1, '{STORE_FORMAT}');
          UPDATE windlass_journal_state SET pruned = 40;
          INSERT INTO windlass_leader (id, term, node, since, until, store, generation)
          VALUES (1, 7, 'ann', now(), now(), 'elsewhere', 3)"

@@ -11,7 +11,7 @@ use windlass::core::engine::{CancelLevel, Config, Request, Submit};
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::plan::{LockUse, PlanBuilder, StepSpec};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{Exchange, Home, InFlight, LeaseRef, Phase, Register};
+use windlass::core::session::{Exchange, FormerLife, Home, InFlight, LeaseRef, Phase, Register};
 use windlass::core::time::{Span, Time};
 use windlass::journal::{Campaign, Candidate, Journal, PostgresJournal, PostgresOptions};
 use windlass::shutdown::ShutdownSender;
@@ -97,6 +97,7 @@ impl Hand {
             labels: Labels::new(["docker"]),
             slots: 1,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         };
         led.handle.ask(Request::Register(register)).await.expect("it works in a test");

@@ -105,6 +105,7 @@ impl Place {
         command.env("LANG", "C.UTF-8").env(MARK, self.home.path());
         // What somebody saved for themselves is not for tests.
         command.env("XDG_CONFIG_HOME", self.config());
+        command.env("XDG_STATE_HOME", self.home.path().join("state"));
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -222,8 +223,18 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub(crate) fn ended(mut self) -> Ended {
-        until("the program has ended", || self.is_over());
+    pub(crate) fn ended(self) -> Ended {
+        self.ended_within(PATIENCE)
+    }
+
+    /// Waits for its end, which must come in time.
+    #[track_caller]
+    pub(crate) fn ended_within(mut self, most: Duration) -> Ended {
+        let late = Instant::now() + most;
+        while !self.is_over() {
+            assert!(Instant::now() < late, "it has not ended within {most:?}: {}", self.said());
+            pause(Duration::from_millis(5));
+        }
         let status = self.child.wait().expect("it has ended");
         let text = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
         let (out, err) = (text(&self.out), text(&self.err));

@@ -408,3 +408,20 @@ fn what_is_mistyped_is_answered_with_what_was_meant() {
     let unique = place.data(&format!("show {} --json", &ids[0][..=shared]));
     assert!(unique.contains(&ids[0]), "{unique}");
 }
+
+#[test]
+fn a_database_is_refused_as_the_store_of_a_run_and_its_password_is_written_nowhere() {
+    let place = Place::with("steps:\n  a: { run: 'true' }\n");
+    for url in
+        ["postgres://me:hunter22@db.example/runs", "postgresql://me:hunter22@db.example/runs"]
+    {
+        let ended = place.run(&format!("run --store {url}"));
+        assert_eq!(ended.code, Some(2), "{}", ended.err);
+        assert!(ended.err.contains("windlass serve --store postgres://"), "{}", ended.err);
+        assert!(ended.err.contains("windlass submit FILE"), "{}", ended.err);
+        assert!(!ended.err.contains("hunter22"), "{}", ended.err);
+    }
+    let files = std::fs::read_dir(place.path()).expect("a folder");
+    let names: Vec<_> = files.map(|file| file.expect("a file").file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().starts_with("postgres")), "{names:?}");
+}

@@ -16,7 +16,7 @@ const EXAMPLES: &[(&str, i32)] = &[
     ("once.yml", 0),
     ("places.yml", 0),
     ("release.yml", 0),
-    ("secrets.yml", 1),
+    ("secrets.yml", 2),
     ("tour.yml", 0),
 ];
 

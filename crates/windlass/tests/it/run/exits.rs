@@ -37,19 +37,26 @@ fn each_exit_code_has_its_run() {
 }
 
 #[test]
-fn what_nobody_here_can_run_is_skipped_unless_it_was_asked_for() {
+fn a_step_that_no_worker_can_run_withholds_what_needs_it() {
     let place = Place::with(
         "name: labels\nsteps:\n  here: { run: 'true' }\n  there: { requires: [moon], run: 'true' }\n  after: { needs: there, run: 'echo after >> trace' }\n",
     );
     let ended = place.run("run");
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.code, Some(4), "a step that needs it was withheld: {ended:?}");
     assert!(ended.err.contains("moon"), "{}", ended.err);
-    assert_eq!(place.status("there"), "skipped");
-    assert_eq!(place.lines("trace"), ["after"], "skipped is not failed");
+    assert_eq!(
+        (place.status("there"), place.status("after")),
+        ("skipped".into(), "blocked".into())
+    );
+    assert_eq!(place.lines("trace"), [""; 0], "a step whose need could not run does not run");
+    let why = place.data("why latest after");
+    assert!(why.contains("there could not run: needs moon"), "{why}");
     let unmet = place.run("run --no-skip");
     assert_eq!(unmet.code, Some(4), "{unmet:?}");
     let named = place.run("run there");
     assert_eq!(named.code, Some(4), "{named:?}");
+    let beside = place.run("run here");
+    assert_eq!(beside.code, Some(0), "{beside:?}");
     let labelled = place.run("run there --label moon");
     assert_eq!(labelled.code, Some(0), "{labelled:?}");
     assert_eq!(place.status("there"), "succeeded");

@@ -1,6 +1,7 @@
 //! Secrets of steps that print them in every way: nobody sees them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::arrange::Place;
@@ -66,13 +67,89 @@ fn a_secret_is_seen_nowhere() {
     }
 }
 
+/// Two steps that read the same variables, and only one of them lists the secret.
+const LISTED_ONCE: &str = r#"
+name: once
+steps:
+  deploy: { secrets: [DEPLOY], run: 'echo "deploy has ${DEPLOY:-nothing}"' }
+  test: { needs: deploy, run: 'echo "test has ${DEPLOY:-nothing}"; cat elsewhere' }
+"#;
+
 #[test]
-fn a_secret_that_cannot_be_covered_or_found_fails_its_step() {
-    let pipeline = "name: s\nsteps:\n  s: { secrets: [TOKEN], run: 'echo ran >> trace' }\n";
-    for place in [Place::with(pipeline), Place::with(pipeline).set("TOKEN", "x")] {
+fn a_secret_is_not_in_the_environment_of_steps_that_do_not_list_it() {
+    let place = Place::with(LISTED_ONCE).set("DEPLOY", SECRET);
+    place.file("elsewhere", SECRET);
+    for line in ["run", "run --only test"] {
+        assert_eq!(place.run(line).code, Some(0), "{line}");
+        assert_eq!(place.data("logs latest test"), "test has nothing\n***", "{line}");
+    }
+}
+
+#[test]
+fn a_missing_secret_refuses_the_run_before_anything_starts() {
+    let pipeline = r"
+name: s
+params: { deploy: { type: boolean, default: false } }
+steps:
+  first: { run: 'echo ran >> trace' }
+  s: { needs: first, secrets: [TOKEN], run: 'echo ran >> trace' }
+  optional: { if: params.deploy, secrets: [OTHER], run: 'true' }
+  elsewhere: { requires: moon, secrets: [MOON], run: 'true' }
+";
+    for place in [Place::with(pipeline), Place::with(pipeline).set("TOKEN", "")] {
         let ended = place.run("run");
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.err.contains("TOKEN"), "{}", ended.err);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        let said = "secret TOKEN is not set (step `s`)";
+        assert!(ended.err.contains(said), "{}", ended.err);
+        assert!(!ended.err.contains("OTHER") && !ended.err.contains("MOON"), "{}", ended.err);
         assert_eq!(place.read("trace"), "");
     }
+    let place = Place::with(pipeline).set("TOKEN", SECRET);
+    assert_eq!(place.run("run").code, Some(0));
+    let ended = place.run("run -p deploy=true");
+    assert!(ended.code == Some(2) && ended.err.contains("OTHER"), "{ended:?}");
+}
+
+#[test]
+fn a_secret_that_is_too_short_to_be_masked_is_named_once() {
+    let pipeline = "name: s\nsteps:\n  a: { secrets: [PIN], run: 'echo $PIN' }\n  b: { needs: a, secrets: [PIN], run: 'echo $PIN' }\n";
+    let place = Place::with(pipeline).set("PIN", "12345");
+    assert_eq!(place.run("run").code, Some(0));
+    let warning = "windlass: warning: not masked in the output of this run, since shorter than 6 bytes: PIN\n";
+    assert_eq!(place.data("logs latest a"), format!("{warning}12345\n"));
+    assert_eq!(place.data("logs latest b"), "12345\n");
+}
+
+/// Fails if others than the owner may use anything below a folder.
+fn private(folder: &Path) {
+    let mut left = vec![folder.to_owned()];
+    while let Some(path) = left.pop() {
+        let metadata = fs::symlink_metadata(&path).expect("it is there");
+        let mode = metadata.permissions().mode() & 0o777;
+        assert_eq!(mode & 0o077, 0, "{} has {mode:o}", path.display());
+        if metadata.is_dir() {
+            left.extend(fs::read_dir(&path).expect("it is there").flatten().map(|it| it.path()));
+        }
+    }
+}
+
+#[test]
+fn nobody_else_may_use_what_a_run_keeps_whatever_the_umask() {
+    let pipeline = "name: s\nsteps:\n  s: { run: 'echo text; echo note >> $WINDLASS_SUMMARY' }\n";
+    let place = Place::with(pipeline);
+    let windlass = env!("CARGO_BIN_EXE_windlass");
+    let script = format!("umask 0; exec '{windlass}' run");
+    let ran = |place: &Place| {
+        let ended = place.program("sh").args(["-c", &script]).status().expect("it starts");
+        assert!(ended.success());
+    };
+    ran(&place);
+    let store = place.path().join(".windlass");
+    private(&store);
+    // What an earlier version left open is closed.
+    for path in [store.clone(), store.join("journal.db"), store.join("archive.db")] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    }
+    ran(&place);
+    private(&store);
 }

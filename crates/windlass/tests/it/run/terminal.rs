@@ -182,3 +182,28 @@ fn nothing_of_ours_is_wider_than_a_narrow_window() {
     assert!(wide.iter().all(theirs), "{wide:#?}");
     assert!(wide.iter().any(|line| line.contains("windlass ")), "{shown}");
 }
+
+/// A step that sets the title, moves the cursor and turns its text round, and a description that does too.
+const HOSTILE: &str = "name: seen
+steps:
+  shout:
+    about: \"x\\u202ey \\x1b]0;owned\\x07\"
+    run: printf '\\033]0;owned\\007\\033[2Jsafe\\n\\033[31mred\\033[0m\\n'
+";
+
+#[test]
+fn a_terminal_obeys_nothing_that_a_file_or_a_step_says_but_colours() {
+    let place = Place::with(HOSTILE);
+    assert_eq!(place.run("run").code, Some(0));
+    let raw = "\x1b]0;owned\x07\x1b[2Jsafe\n\x1b[31mred\x1b[0m\n";
+    assert_eq!(place.data("logs latest shout"), raw);
+    let seen = |line: &str| Window::open(&place, line, 80).ended().1;
+    let logs = seen("logs latest shout");
+    assert!(logs.contains("safe") && logs.contains("\x1b[31mred"), "{logs:?}");
+    for line in ["logs latest shout", "plan", "graph", "expand", "steps", "show latest"] {
+        let shown = seen(line);
+        let obeyed = ["\x1b]0", "\x07", "\x1b[2J", "\u{202e}"];
+        assert!(!obeyed.iter().any(|it| shown.contains(it)), "{line}: {shown:?}");
+    }
+    assert!(seen("logs latest shout --raw").contains("\x1b]0;owned"));
+}

@@ -129,3 +129,14 @@ async fn a_secret_is_in_no_log_and_in_no_result() {
     assert!(why.contains("its result holds a secret"), "{why}");
     assert!(report.log("blab").await.starts_with("it is ***!\n"));
 }
+
+#[step(secrets = ["THIS_IS_SET_NOWHERE"])]
+async fn lacking() -> Result<()> {
+    Err(Error::msg("it ran"))
+}
+
+#[tokio::test]
+async fn a_missing_secret_refuses_the_run() {
+    let why = Pipeline::new("ship").add(lacking).run().await.unwrap_err().to_string();
+    assert!(why.contains("secret THIS_IS_SET_NOWHERE is not set (step `lacking`)"), "{why}");
+}

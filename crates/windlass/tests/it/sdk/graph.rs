@@ -149,7 +149,7 @@ async fn what_is_wrong_with_a_pipeline_is_told_as_of_a_file() {
 }
 
 #[tokio::test]
-async fn a_step_that_nobody_here_can_run_is_skipped_with_its_reason() {
+async fn a_step_that_no_worker_can_run_is_skipped_and_withholds_its_dependents() {
     let pipeline = Pipeline::new("ship")
         .add_with(build, |options: Options| options.requires(["quantum"]))
         .add(lonely);
@@ -158,5 +158,5 @@ async fn a_step_that_nobody_here_can_run_is_skipped_with_its_reason() {
     let why = report.get(build).unwrap_err().to_string();
     assert!(why.contains("quantum"), "{why}");
     let why = report.get(lonely).unwrap_err().to_string();
-    assert!(why.contains("`build` has no result: it was skipped"), "{why}");
+    assert!(why.contains("blocked: build could not run"), "{why}");
 }

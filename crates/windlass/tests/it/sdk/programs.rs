@@ -137,3 +137,15 @@ fn a_failure_is_shown_with_its_causes() {
     let log = run(&place, "release", "logs latest tell").out;
     assert_eq!(log, "not released: blocked\n");
 }
+
+/// A guard is the program executed anew: without `windlass::init()` that would run the pipeline a second time.
+#[test]
+fn a_program_without_init_never_runs_its_pipeline_twice() {
+    let place = Place::with("");
+    let ended = run(&place, "uninitialized", "");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.lines("ran").len(), 1, "its steps ran once");
+    assert!(place.lines("commanded").is_empty(), "its command did not run");
+    let error = place.lines("error").join("\n");
+    assert!(error.contains("`windlass::init()`: call it first in `main`"), "{error}");
+}

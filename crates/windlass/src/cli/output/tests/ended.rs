@@ -142,6 +142,7 @@ fn an_interruption_is_told() {
         ttl: Span::secs(15),
         generation: 0,
         own: None,
+        embargo: None,
     });
     film.takes.push((START + Span::millis(3_616_020), last));
     let text = ended(&film, look(Manner::Plain, 100));

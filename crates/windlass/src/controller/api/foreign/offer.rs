@@ -31,6 +31,7 @@ pub(super) fn offer(grant: &Grant, worker: &str, expires: Time) -> Result<Value,
         "run": command(&work.action)?,
         "env": env,
         "secrets": work.secrets,
+        "other_secrets": work.other_secrets,
         "dir": handout.dir(&scope)?,
         "timeout_ms": grant.timeout.map(Span::as_millis),
     }))

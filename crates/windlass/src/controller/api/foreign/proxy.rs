@@ -263,8 +263,9 @@ pub(super) fn refused(worker: WorkerId, refusal: &Refusal) -> Refused {
         }
         Refusal::Revoked => Refused::revoked_worker(worker),
         Refusal::BadSlots(_) => Refused::bad(refusal.to_string()),
-        Refusal::OldSeq | Refusal::NameTaken { .. } | Refusal::TooManyWorkers(_) => {
-            Refused::conflict("refused", refusal.to_string())
-        }
+        Refusal::OldSeq
+        | Refusal::NameTaken { .. }
+        | Refusal::TooManyWorkers(_)
+        | Refusal::OtherWorker(_) => Refused::conflict("refused", refusal.to_string()),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use windlass_core::engine::{Answer, Request};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Home, Register};
+use windlass_core::session::{FormerLife, Home, Register};
 
 use super::proxy::refused;
 use super::steps::to_its_end;
@@ -59,6 +59,8 @@ pub(in crate::controller::api) async fn register(
         labels: Labels::new(joining.capabilities),
         slots: joining.slots.unwrap_or(1),
         home: Home::Apart,
+        // No guard supervises its steps: a repeated registration proves nothing.
+        former: FormerLife::Unknown,
         spooled: Vec::new(),
     };
     let join = Request::Join { register, digest: secret.digest() };
@@ -78,9 +80,9 @@ pub(in crate::controller::api) async fn register(
 fn new_life(api: &Api, worker: WorkerId) -> Incarnation {
     let latest = api.handle.views().look(|view| {
         let known = view.engine.workers().find(|known| known.id == worker);
-        known.map_or(0, |known| known.incarnation.0)
+        known.map_or(Incarnation::default(), |known| known.incarnation)
     });
-    Incarnation(api.now().as_millis().max(latest.saturating_add(1)))
+    latest.next(api.now(), 0)
 }
 
 /// What a worker says of itself. How it is and what it measured is its own business so far.

@@ -40,7 +40,16 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
     (416, &["no_such_range"]),
     (421, &["wrong_host"]),
     (422, &["bad_pipeline", "bad_params", "other_plan"]),
-    (429, &["too_many_requests", "too_many_runs", "too_many_steps", "too_many_tokens"]),
+    (
+        429,
+        &[
+            "too_many_requests",
+            "too_many_locks",
+            "too_many_runs",
+            "too_many_steps",
+            "too_many_tokens",
+        ],
+    ),
     (500, &["store_failed", "failed", "cannot_lead", "no_chance"]),
     (503, &["not_leader", "too_many_streams", "ending", "stalled", "behind"]),
 ];

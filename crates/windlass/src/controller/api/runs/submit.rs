@@ -81,9 +81,15 @@ pub(in crate::controller::api) async fn submit(
     let planned = if is_quick(&body) {
         catch_unwind(AssertUnwindSafe(|| plan(&body))).ok()
     } else {
-        // There are few threads that answer.
+        // There are few threads that answer, and a plan can take much memory while it is made.
+        let turn = api.planning.turn(body.len()).await?;
         let bytes = body.clone();
-        spawn_blocking(move || plan(&bytes)).await.ok()
+        let made = spawn_blocking(move || {
+            let planned = plan(&bytes);
+            drop(turn);
+            planned
+        });
+        made.await.ok()
     };
     let planned = planned.ok_or_else(|| Refused::bad("this pipeline made windlass stumble"))??;
     begin((&api, by), key, &body, planned).await

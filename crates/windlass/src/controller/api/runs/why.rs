@@ -32,9 +32,7 @@ pub(in crate::controller::api) async fn why(
 }
 
 fn ended(summary: &Summary, step: StepIx) -> Why {
-    let cause = summary.step(step).and_then(|step| match step.settled()? {
-        Settled::Blocked { cause } | Settled::CancelledByFailure { cause } => Some(*cause),
-        _ => None,
-    });
+    let settled = summary.step(step).and_then(|step| step.settled());
+    let cause = settled.and_then(Settled::cause);
     Why::Ended { cause, cancelled: summary.cancel().map(|(_, reason)| reason) }
 }

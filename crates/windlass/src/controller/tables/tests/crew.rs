@@ -7,14 +7,14 @@ use std::sync::Arc;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
-use windlass_core::engine::{Answer, Config, Engine, Request, Submit};
+use windlass_core::engine::{Answer, Config, Engine, Request, StoreHistory, Submit};
 use windlass_core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass_core::leader::Tenure;
 use windlass_core::outcome::Outcome;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    Exchange, Finished, Home, InFlight, LeaseRef, Phase, Register, Reply,
+    Exchange, Finished, FormerLife, Home, InFlight, LeaseRef, Phase, Register, Reply,
 };
 use windlass_core::time::{Span, Time};
 
@@ -51,7 +51,7 @@ pub(super) struct Hand {
 impl Crew {
     pub(super) fn new() -> Self {
         let engine = Engine::new(Config::default());
-        let views = Arc::new(Views::new(engine.clone(), Position(0)));
+        let views = Arc::new(Views::new((engine.clone(), Position(0), None)));
         let mut crew = Self { engine, views, now: START, position: 0, hands: BTreeMap::new() };
         crew.lead(1);
         crew.views.set_leads(Some(for_ever()));
@@ -84,7 +84,13 @@ impl Crew {
 
     pub(super) fn lead(&mut self, term: u64) {
         let (ttl, own) = (Span::secs(15), Some(WorkerId(1)));
-        self.ask(Request::Lead { term: Term(term), ttl, generation: 0, own });
+        self.ask(Request::Lead {
+            term: Term(term),
+            ttl,
+            generation: 0,
+            own,
+            history: StoreHistory::Unbroken,
+        });
     }
 
     pub(super) fn join(&mut self, id: u64, slots: u32) {
@@ -98,6 +104,7 @@ impl Crew {
             labels: Labels::new(["docker", "os=linux"]),
             slots,
             home: Home::Apart,
+            former: FormerLife::Unknown,
             spooled: Vec::new(),
         }));
     }
@@ -171,8 +178,8 @@ pub(super) fn tables(folder: &TempDir) -> SqliteTables {
 /// What another process reads in the tables, all of it but the clock's time.
 pub(super) fn dump(folder: &Path) -> String {
     let connection = read(folder);
-    let query = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name != 'mark'
-                 ORDER BY type, rowid";
+    let query = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')
+                 AND name NOT IN ('mark', 'windlass_format') ORDER BY type, rowid";
     let mut found = connection.prepare(query).expect("it works in a test");
     let names = found.query_map((), |row| row.get::<_, String>(0)).expect("it works in a test");
     names.map(|name| table(&connection, &name.expect("it works in a test"))).collect()

@@ -9,7 +9,7 @@ use windlass_core::id::Term;
 use super::crew::{batch, campaign, everything, folder, open, put, wait, win};
 use crate::journal::sqlite::statement;
 use crate::journal::sqlite::tables::TABLES;
-use crate::journal::{Campaign, Journal, Position, Snapshot, SqliteJournal};
+use crate::journal::{BatchId, Campaign, Journal, Position, Snapshot, SqliteJournal};
 use crate::store::StoreError;
 use crate::store::sqlite::mount;
 
@@ -171,7 +171,10 @@ fn a_reader_can_neither_lead_nor_write() {
     refused(campaign(&reader, "beta").unwrap_err());
     refused(wait(reader.append(batch(Term(1), 0, 1))).unwrap_err());
     let state = vec![7];
-    refused(wait(reader.save(Snapshot { position: Position(0), state })).unwrap_err());
+    refused(
+        wait(reader.save(Snapshot { position: Position(0), batch: BatchId(0), state }))
+            .unwrap_err(),
+    );
     refused(wait(reader.prune(Position(0))).unwrap_err());
     assert_eq!(wait(reader.snapshot()), Ok(None));
     assert_eq!(wait(reader.head()), Ok(Position(0)));

@@ -12,8 +12,8 @@ use windlass_core::time::Time;
 
 pub(super) use crate::conformance::block_on as wait;
 use crate::journal::{
-    Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, SqliteJournal,
-    Stored,
+    Append, BatchId, Campaign, Candidate, Journal, Leadership, Position, Recorded, Snapshot,
+    SqliteJournal, Stored,
 };
 use crate::store::StoreError;
 
@@ -60,6 +60,14 @@ pub(super) fn batch(term: Term, after: u64, events: u64) -> Append {
     };
     let events = (0..events).map(event).collect();
     Append { term, after: Position(after), batch: BatchId(name), events }
+}
+
+/// A state of the journal at a position where a batch ends.
+pub(super) fn snapshot(journal: &SqliteJournal, position: u64, state: Vec<u8>) -> Snapshot {
+    let last = wait(journal.tail(Position(position - 1), 1)).expect("the journal reads");
+    let last = last.first().filter(|batch| batch.position == Position(position));
+    let batch = last.expect("a batch ends there").batch;
+    Snapshot { position: Position(position), batch, state }
 }
 
 /// Whether a batch is what `batch` made.

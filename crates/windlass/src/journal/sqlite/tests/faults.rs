@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::crew::{batch, everything, folder, now, open, put, refused, wait, win};
+use super::crew::{batch, everything, folder, now, open, put, refused, snapshot, wait, win};
 use crate::conformance::Disk;
-use crate::journal::{Journal, Position, Snapshot, SqliteJournal};
+use crate::journal::{Journal, SqliteJournal};
 use crate::store::StoreError;
 
 fn is_unusable(error: &StoreError) {
@@ -77,8 +77,9 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
 fn a_full_disk_keeps_no_half_of_a_snapshot() {
     let Some(disk) = Disk::mount("4m") else { return };
     let journal = open(disk.path());
-    put(&journal, win(&journal).term, 0, 10);
-    let snapshot = |position| Snapshot { position: Position(position), state: vec![7; 1 << 20] };
+    let term = win(&journal).term;
+    (0..10).for_each(|at| put(&journal, term, at, 1));
+    let snapshot = |position| snapshot(&journal, position, vec![7; 1 << 20]);
     assert_eq!(wait(journal.save(snapshot(4))), Ok(()));
     disk.fill();
     let saved = wait(journal.save(snapshot(8)));

@@ -23,6 +23,28 @@ fn a_newer_schema_is_refused_and_not_touched() {
 }
 
 #[test]
+fn a_journal_of_another_format_is_refused_by_name_and_not_touched() {
+    let changes = [
+        ("UPDATE windlass_format SET name = 'windlass-0'", "windlass-0"),
+        ("DROP TABLE windlass_format", "unnamed"),
+    ];
+    for (change, name) in changes {
+        let folder = folder();
+        drop(open(folder.path()));
+        let file = folder.path().join("journal.db");
+        Connection::open(&file).unwrap().execute_batch(change).unwrap();
+        let before = fs::read(&file).unwrap();
+        for opened in [SqliteJournal::open(folder.path(), now), SqliteJournal::read(folder.path())]
+        {
+            let error = refused(opened);
+            assert!(matches!(error, StoreError::OtherFormat { .. }), "{error:?}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        assert_eq!(fs::read(&file).unwrap(), before);
+    }
+}
+
+#[test]
 fn a_database_of_somebody_else_is_refused_and_not_touched() {
     for sql in ["PRAGMA application_id = 42", "CREATE TABLE theirs (a)", "PRAGMA user_version = 1"]
     {

@@ -9,6 +9,7 @@ use windlass_core::id::Term;
 
 use super::crew::{batch, everything, folder, now, open, put, wait, win};
 use crate::journal::batch::Batch;
+use crate::journal::sqlite::loss::Loss;
 use crate::journal::sqlite::tables::TABLES;
 use crate::journal::sqlite::writer::{Request, Writer};
 use crate::journal::{Append, Candidate, Journal, Position};
@@ -32,7 +33,7 @@ fn at_once<const N: usize>(
     });
     drop(desk);
     let (folder, place) = (folder.to_owned(), "here".to_owned());
-    Writer::new(connection, (folder, place), now).run(requests);
+    Writer::new(connection, (folder, place), now, Loss::Refused).run(requests);
     answers.map(|mut answered| answered.try_recv().expect("the writer answers everybody"))
 }
 

@@ -5,6 +5,7 @@ mod crew;
 mod faults;
 mod foreign;
 mod groups;
+mod history;
 #[cfg(unix)]
 mod owners;
 mod processes;

@@ -11,9 +11,10 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::crew::{
-    Mate, campaign, everything, executable, folder, now, open, put, say_line, wait, win,
+    Mate, campaign, everything, executable, folder, now, open, put, say_line, snapshot, wait, win,
 };
-use crate::journal::{Journal, Position, Snapshot, SqliteJournal, Stored};
+use crate::journal::sqlite::snapshots;
+use crate::journal::{BatchId, Journal, Position, Snapshot, SqliteJournal, Stored};
 use crate::store::StoreError;
 
 /// The user "nobody".
@@ -29,7 +30,7 @@ pub(super) fn try_everything(folder: &Path) {
     let found = read.as_ref().ok().map(|journal| wait(journal.snapshot()).map(drop));
     tell("snapshot", found);
     tell("read", Some(read.map(drop)));
-    let snapshot = Snapshot { position: Position(0), state: vec![7] };
+    let snapshot = Snapshot { position: Position(0), batch: BatchId(0), state: vec![7] };
     tell("save", opened.ok().map(|journal| wait(journal.save(snapshot))));
 }
 
@@ -66,10 +67,11 @@ impl Place {
         let folder = above.path().join("journal");
         let written = {
             let journal = open(&folder);
-            put(&journal, win(&journal).term, 0, 3);
+            let term = win(&journal).term;
             for position in [1, 2] {
-                let snapshot = Snapshot { position: Position(position), state: vec![7] };
-                assert_eq!(wait(journal.save(snapshot)), Ok(()));
+                put(&journal, term, position - 1, 1);
+                let saved = snapshot(&journal, position, vec![7]);
+                assert_eq!(wait(journal.save(saved)), Ok(()));
             }
             everything(&journal)
         };
@@ -208,8 +210,8 @@ fn a_lock_of_another_user_is_refused_with_what_to_do() {
 fn snapshots_of_another_user_do_not_pass_for_none() {
     let place = Place::new();
     place.open_to_all();
-    for position in [1, 2] {
-        permit(&place.file(&format!("snapshot-{position:020}")), 0);
+    for file in snapshots::kept(&place.folder).expect("the folder is read") {
+        permit(&file.path, 0);
     }
     let told = place.tells(&place.folder);
     says(&told.snapshot, &place.file("journal.db"), "run windlass as its owner");

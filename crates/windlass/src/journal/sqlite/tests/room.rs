@@ -37,7 +37,7 @@ fn what_was_written_before_the_room_is_found_by_who_comes_next() {
         if at % 10 != 9 {
             continue;
         }
-        for file in ["journal.db", "journal.db-wal"] {
+        for file in ["journal.db", "journal.db-wal", "head"] {
             fs::copy(folder.path().join(file), copy.path().join(file)).expect("there is room");
         }
         // Its log goes on where the copy ends, over the room that came with it.

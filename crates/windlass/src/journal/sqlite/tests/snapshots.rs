@@ -6,8 +6,9 @@ use std::{fs, thread};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use windlass_core::engine::{Config, Engine};
+use windlass_core::id::Term;
 
-use super::crew::{Mate, everything, folder, open, put, say, wait, win};
+use super::crew::{Mate, batch, everything, folder, now, open, put, say, snapshot, wait, win};
 use crate::conformance::{fold, history};
 use crate::journal::sqlite::snapshots;
 use crate::journal::{
@@ -38,8 +39,10 @@ impl Lived {
             let position = Position(batches[..end].iter().map(|it| it.len() as u64).sum());
             let engine = fold(batches[..end].iter().map(Vec::as_slice)).unwrap();
             let state = encode_state(&engine);
-            assert_eq!(wait(journal.save(Snapshot { position, state })), Ok(()));
-            file(folder.path(), position.0)
+            let saved = snapshot(&journal, position.0, state);
+            let path = file(folder.path(), &saved);
+            assert_eq!(wait(journal.save(saved)), Ok(()));
+            path
         });
         Self { folder, batches, older, newest }
     }
@@ -58,12 +61,18 @@ impl Lived {
         }
         let whole = fold(self.batches.iter().map(Vec::as_slice)).unwrap();
         assert_eq!(engine.details(), whole.details());
-        found.map(|found| file(self.folder.path(), found.position.0))
+        found.map(|found| file(self.folder.path(), &found))
     }
 }
 
-fn file(folder: &Path, position: u64) -> PathBuf {
-    folder.join(format!("snapshot-{position:020}"))
+fn file(folder: &Path, snapshot: &Snapshot) -> PathBuf {
+    folder.join(format!("snapshot-{:020}-{:016x}", snapshot.position.0, snapshot.batch.0))
+}
+
+/// The name of a snapshot's file, without what says that it is one, in a journal of batches of one event.
+fn name(position: u64) -> String {
+    let batch = batch(Term(1), position - 1, 1).batch;
+    format!("snapshot-{position:020}-{:016x}", batch.0)
 }
 
 /// The names of all files that have to do with snapshots.
@@ -77,18 +86,17 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 /// A state that tells its position in every part of it.
-fn state_at(position: u64) -> Snapshot {
-    let state = position.to_le_bytes().repeat(40_000);
-    Snapshot { position: Position(position), state }
+fn state_at(position: u64) -> Vec<u8> {
+    position.to_le_bytes().repeat(40_000)
 }
 
 fn save(journal: &SqliteJournal, position: u64) {
-    assert_eq!(wait(journal.save(state_at(position))), Ok(()));
+    assert_eq!(wait(journal.save(snapshot(journal, position, state_at(position)))), Ok(()));
 }
 
 fn newest(journal: &SqliteJournal) -> Option<u64> {
     let found = wait(journal.snapshot()).expect("the snapshots can be looked for")?;
-    assert!(found == state_at(found.position.0), "another state than was saved");
+    assert!(found.state == state_at(found.position.0), "another state than was saved");
     Some(found.position.0)
 }
 
@@ -147,11 +155,11 @@ fn a_damaged_one_does_not_take_the_place_of_a_whole_one() {
     for position in [4, 8] {
         save(&journal, position);
     }
-    fs::write(file(folder.path(), 8), "damaged").unwrap();
+    fs::write(folder.path().join(name(8)), "damaged").unwrap();
     save(&journal, 12);
     assert_eq!(files(folder.path()).len(), 2);
-    assert_eq!(wait(journal.prune(Position(20))), Ok(Position(4)));
-    fs::write(file(folder.path(), 12), "damaged").unwrap();
+    assert_eq!(wait(journal.prune(Position(20))), Ok(Position(3)));
+    fs::write(folder.path().join(name(12)), "damaged").unwrap();
     assert_eq!(newest(&journal), Some(4));
     assert_eq!(wait(journal.tail(Position(4), 100)).unwrap().len(), 16);
 }
@@ -162,7 +170,7 @@ fn what_a_crash_left_unfinished_does_not_count_and_is_overwritten() {
     let journal = filled(folder.path(), 10);
     let unfinished = folder.path().join("snapshot.new");
     save(&journal, 3);
-    let whole = fs::read(file(folder.path(), 3)).unwrap();
+    let whole = fs::read(folder.path().join(name(3))).unwrap();
     // Written to its end, but not renamed; cut short; larger than what comes next.
     for left in [whole.clone(), whole[..100].to_vec(), whole.repeat(3), Vec::new()] {
         fs::write(&unfinished, left).unwrap();
@@ -173,20 +181,21 @@ fn what_a_crash_left_unfinished_does_not_count_and_is_overwritten() {
     fs::write(&unfinished, whole.repeat(3)).unwrap();
     save(&journal, 6);
     assert_eq!(newest(&journal), Some(6));
-    let names = [3, 6].map(|position| format!("snapshot-{position:020}"));
-    assert_eq!(files(folder.path()), names);
+    assert_eq!(files(folder.path()), [3, 6].map(name));
 }
 
 #[test]
 fn other_files_in_the_folder_are_nobodys_snapshot() {
     let folder = folder();
     let journal = filled(folder.path(), 3);
-    for name in ["snapshot-", "snapshot-one", "snapshot-00000000000000000002.bak", "snapshot--1"] {
-        fs::write(folder.path().join(name), "somebody's").unwrap();
+    let bak = format!("{}.bak", name(2));
+    for name in ["snapshot-", "snapshot-one", "snapshot-00000000000000000002", &bak, "snapshot--1"]
+    {
+        fs::write(folder.path().join(name), "of the user").unwrap();
     }
     (1..4).for_each(|position| save(&journal, position));
     assert_eq!(newest(&journal), Some(3));
-    assert_eq!(files(folder.path()).len(), 4 + 2);
+    assert_eq!(files(folder.path()).len(), 5 + 2);
 }
 
 #[test]
@@ -197,7 +206,7 @@ fn many_batches_leave_a_bounded_number_at_a_time() {
     for position in [598, 600] {
         save(&journal, position);
     }
-    for (round, floor) in [256, 512, 598, 598].into_iter().enumerate() {
+    for (round, floor) in [256, 512, 597, 597].into_iter().enumerate() {
         assert_eq!(wait(journal.prune(Position(u64::MAX))), Ok(Position(floor)));
         let left = wait(journal.tail(Position(floor), usize::MAX)).unwrap();
         let head = 600 + round as u64;
@@ -221,8 +230,9 @@ fn those_who_save_at_once_leave_whole_files() {
     let kept = snapshots::kept(folder.path()).unwrap();
     assert_eq!(kept.len(), 2);
     for (kept, position) in kept.into_iter().zip([4 * EACH - 1, 4 * EACH]) {
-        let found = snapshots::newest(&[kept], Position(u64::MAX)).unwrap();
-        assert!(found == Some(state_at(position)), "half a snapshot at {position}");
+        let found = kept.read().unwrap().map(|found| (found.position, found.state));
+        let whole = (Position(position), state_at(position));
+        assert!(found == Some(whole), "half a snapshot at {position}");
     }
 }
 
@@ -240,16 +250,38 @@ fn a_journal_that_lost_its_tail_does_without_its_snapshots() {
     assert_eq!(newest(&journal), Some(15));
     drop(journal);
     fs::write(folder.path().join("journal.db"), early).unwrap();
-    let journal = open(folder.path());
+    let journal = SqliteJournal::open_accepting_loss(folder.path(), now).unwrap();
     assert_eq!(newest(&journal), Some(8));
     assert_eq!(wait(journal.prune(Position(20))), Ok(Position(0)));
     let term = win(&journal).term;
     (10..20).for_each(|at| put(&journal, term, at, 1));
     assert_eq!(newest(&journal), Some(8), "the other is of events that are there no more");
-    let names = [format!("lost-snapshot-{:020}", 15), format!("snapshot-{:020}", 8)];
-    assert_eq!(files(folder.path()), names);
+    assert_eq!(files(folder.path()), [format!("lost-{}", name(15)), name(8)]);
     save(&journal, 18);
     assert_eq!(newest(&journal), Some(18));
+}
+
+/// A backup of the folder that was led beside this one, put over it: the batches at these positions are others.
+#[test]
+fn a_snapshot_of_a_history_that_was_replaced_is_not_used_and_the_operator_is_told() {
+    let folder = folder();
+    let journal = filled(folder.path(), 10);
+    for position in [4, 8] {
+        save(&journal, position);
+    }
+    drop(journal);
+    let connection = Connection::open(folder.path().join("journal.db")).unwrap();
+    assert_eq!(connection.execute("UPDATE journal SET batch = -1 WHERE position = 8", ()), Ok(1));
+    let journal = open(folder.path());
+    assert_eq!(newest(&journal), Some(4));
+    assert_eq!(wait(journal.foreign_snapshots()), Ok(vec![Position(8)]));
+    let [warning] = journal.warnings() else { panic!("{:?}", journal.warnings()) };
+    assert!(warning.contains("the snapshot at position 8 is not used"), "{warning}");
+    assert_eq!(wait(journal.prune(Position(10))), Ok(Position(0)), "there is one, not two");
+    win(&journal);
+    assert_eq!(files(folder.path()), [format!("lost-{}", name(8)), name(4)]);
+    save(&journal, 8);
+    assert_eq!(newest(&journal), Some(8));
 }
 
 #[test]
@@ -259,7 +291,7 @@ fn a_row_that_is_lost_behind_what_has_left_is_damage() {
     for position in [5, 10] {
         save(&journal, position);
     }
-    assert_eq!(wait(journal.prune(Position(10))), Ok(Position(5)));
+    assert_eq!(wait(journal.prune(Position(10))), Ok(Position(4)));
     let connection = Connection::open(folder.path().join("journal.db")).unwrap();
     assert_eq!(connection.execute("DELETE FROM journal WHERE position = 6", ()), Ok(1));
     super::crew::is_damaged(&wait(journal.tail(Position(5), 10)));
@@ -301,14 +333,10 @@ fn what_was_saved_survives_kills() {
         let at = newest(&journal).unwrap_or_default();
         assert!(at >= saved, "round {round}: {saved} was saved, {at} is there");
         let kept = snapshots::kept(folder.path()).unwrap();
-        for (position, file) in &kept {
-            assert!(
-                snapshots::newest(&[(*position, file.clone())], Position(u64::MAX))
-                    .unwrap()
-                    .is_some()
-            );
-            let behind: Vec<Stored> = wait(journal.tail(*position, usize::MAX)).unwrap();
-            assert_eq!(behind.first().map_or(*position, Stored::after), *position);
+        for file in &kept {
+            assert!(file.read().unwrap().is_some());
+            let behind: Vec<Stored> = wait(journal.tail(file.position, usize::MAX)).unwrap();
+            assert_eq!(behind.first().map_or(file.position, Stored::after), file.position);
         }
         if kept.len() < 2 {
             everything(&journal);
@@ -323,7 +351,7 @@ pub(super) fn work_in_the_working_folder(folder: &Path) {
     let journal = filled(Path::new(""), 3);
     (1..4).for_each(|position| save(&journal, position));
     assert_eq!(newest(&journal), Some(3));
-    assert_eq!(wait(journal.prune(Position(3))), Ok(Position(2)));
+    assert_eq!(wait(journal.prune(Position(3))), Ok(Position(1)));
     say("done", 3);
 }
 

@@ -10,11 +10,12 @@ use std::{fs, io};
 
 use tempfile::TempDir;
 
-use super::crew::{Mate, batch, executable, folder, now, open, put, say, wait, win};
+use super::crew::{Mate, batch, executable, folder, now, open, put, say, snapshot, wait, win};
 use crate::journal::batch::Batch;
+use crate::journal::sqlite::loss::Loss;
 use crate::journal::sqlite::tables::TABLES;
 use crate::journal::sqlite::writer::{Request, Writer};
-use crate::journal::{Campaign, Candidate, Journal, Position, Snapshot};
+use crate::journal::{Campaign, Candidate, Journal, Position};
 use crate::store::sqlite::connection;
 use crate::store::sqlite::desk::Desk;
 
@@ -31,8 +32,8 @@ pub(super) fn append_and_save(folder: &Path) {
         say("acked", at + 1);
     }
     for position in 1..=SAVES {
-        let snapshot = Snapshot { position: Position(position), state: vec![7; 100_000] };
-        assert_eq!(wait(journal.save(snapshot)), Ok(()));
+        let saved = snapshot(&journal, position, vec![7; 100_000]);
+        assert_eq!(wait(journal.save(saved)), Ok(()));
         say("saved", position);
     }
 }
@@ -42,7 +43,7 @@ pub(super) fn append_carelessly(folder: &Path) {
     let connection = connection::to_write(&folder.join("journal.db"), "here", &TABLES).unwrap();
     connection.pragma_update(None, "synchronous", "OFF").unwrap();
     let (folder, place) = (folder.to_owned(), "here".to_owned());
-    let writer = Writer::new(connection, (folder, place), now);
+    let writer = Writer::new(connection, (folder, place), now, Loss::Refused);
     let desk = Desk::start("journal-writer", "here", |requests| writer.run(requests)).unwrap();
     let candidate = Candidate { node: "alpha".to_owned(), address: None };
     let won = wait(desk.ask(|answer| Request::Campaign { candidate, answer }));

@@ -45,8 +45,10 @@ impl CallAttempt {
     /// Runs it. When this returns nothing of it is left.
     pub(super) async fn run(mut self) -> Outcome {
         let call = Arc::clone(&self.call);
-        let record =
+        let mut record =
             Record::new(Arc::clone(&call.around.logs), log_id(&call.grant), call.masks.clone());
+        let unsaid = call.around.place.masks.unsaid(call.grant.lease.run, &call.unmasked);
+        record.warn(unsaid).await;
         let mut lines = Lines { call: Arc::clone(&call), record };
         let begins_with = *self.orders.borrow();
         let held = call.around.guards.hold(&call.grant, &begins_with).await;

@@ -146,6 +146,8 @@ pub struct Call {
     /// What it says.
     pub lines: Lines,
     pub(super) masks: Masks,
+    /// Secrets that are too short to be masked.
+    pub(super) unmasked: Arc<[String]>,
     pub(super) running: Running,
     pub(super) threads: Threads,
     pub(super) values: OnceLock<Value>,
@@ -243,7 +245,7 @@ impl Call {
 
     /// Covers its secrets in a text.
     pub fn cover(&self, text: &str) -> String {
-        if self.secrets.is_empty() { text.to_owned() } else { self.masks.cover(text) }
+        if self.masks.is_empty() { text.to_owned() } else { self.masks.cover(text) }
     }
 
     /// Whether a text holds one of its secrets.

@@ -13,7 +13,7 @@ use windlass_core::time::Span;
 
 use super::call::Call;
 use crate::worker::executors::output::Output;
-use crate::worker::executors::prepare::{is_removed, traceparent};
+use crate::worker::executors::prepare::traceparent;
 use crate::worker::guard::{Exit, Guarded, Spawn, own_key};
 
 /// Bytes of what a command prints that are handed to whoever asked for them. All of it is in the log.
@@ -134,8 +134,8 @@ impl GuardedCommand {
             (None, Some(dir)) => call.around.place.root.join(dir),
             (None, None) => call.around.place.root.clone(),
         };
-        let known = call.around.place.environment.iter().map(|(name, _)| name);
-        let removed = known.filter(|name| is_removed(name, call.around.traces)).map(OsString::from);
+        let removed =
+            call.around.place.withheld(&call.work, call.around.traces).map(OsString::from);
         Ok(Spawn {
             fence: own_key(),
             argv: self.argv,

@@ -21,8 +21,8 @@ use crate::link::Link;
 use crate::link::output::StoredOutput;
 use crate::logs::LogStore;
 use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared, Turn};
-use crate::worker::executors::prepare::secrets;
 use crate::worker::executors::record::{Record, log_id};
+use crate::worker::executors::secrets::RunMasks;
 use crate::worker::executors::works::Works;
 use crate::worker::executors::{Place, Traces};
 use crate::worker::guard::{Guard, GuardLost, HeldStep};
@@ -106,13 +106,9 @@ impl CallExecutor {
     /// What the attempt is given, or why it cannot begin.
     fn given(&self, work: &Work) -> Result<Given, String> {
         let callee = self.callee(&work.action)?;
-        let secrets = secrets(work, &self.around.place)?;
-        let named = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let masks = match secrets.as_slice() {
-            [] => Masks::default(),
-            _ => Masks::new(named).map_err(|error| error.to_string())?,
-        };
-        Ok(Given { callee, secrets, masks, runtime: self.callees.runtime.clone() })
+        let secrets = self.around.place.secrets(work)?;
+        let RunMasks { masks, unmasked } = self.around.place.masks(work)?;
+        Ok(Given { callee, secrets, masks, unmasked, runtime: self.callees.runtime.clone() })
     }
 
     fn begin(&self, grant: Grant, work: Arc<Work>, orders: watch::Receiver<Orders>) -> Attempt {
@@ -137,13 +133,14 @@ async fn run(
             return refused(&around.logs, &grant, why).await;
         }
     };
-    let Given { callee, secrets, masks, runtime } = given;
+    let Given { callee, secrets, masks, unmasked, runtime } = given;
     let call = Arc::new(Call {
         grant,
         work,
         around,
         secrets,
         masks,
+        unmasked,
         halt: Halt::default(),
         lines: Lines::default(),
         running: Running::default(),
@@ -158,6 +155,7 @@ struct Given {
     callee: Arc<dyn Callee>,
     secrets: Vec<(String, String)>,
     masks: Masks,
+    unmasked: Arc<[String]>,
     runtime: Option<Handle>,
 }
 

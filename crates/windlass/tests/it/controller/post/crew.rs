@@ -10,10 +10,10 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use windlass::controller::post::{Desk, Epitaph, PostError, Terms};
 use windlass::controller::{Histories, Intake};
-use windlass::core::id::{Incarnation, RunId};
+use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::outcome::{Outcome, OutcomeKind, RunStatus};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{Grant, Home, Register};
+use windlass::core::session::{FormerLife, Grant, Home, Register};
 use windlass::core::time::Span;
 use windlass::link::WorkerSecret;
 use windlass::link::output::ShippedLogs;
@@ -131,6 +131,20 @@ impl Executor for Hands {
     }
 }
 
+/// How a worker of this number registers.
+pub(super) fn register(worker: WorkerId) -> Register {
+    Register {
+        worker,
+        name: format!("{worker:?}").into(),
+        incarnation: Incarnation(1),
+        labels: Labels::default(),
+        slots: 2,
+        home: Home::Apart,
+        former: FormerLife::Unknown,
+        spooled: Vec::new(),
+    }
+}
+
 /// A worker that runs.
 pub(super) struct Mate {
     pub(super) secret: WorkerSecret,
@@ -161,15 +175,7 @@ impl Mate {
         tokio::spawn(postman.run(ends.clone()));
         tokio::spawn(shipping.run(ends));
         let worker = Worker {
-            register: Register {
-                worker: secret.worker_id(),
-                name: format!("{:?}", secret.worker_id()).into(),
-                incarnation: Incarnation(1),
-                labels: Labels::default(),
-                slots: 2,
-                home: Home::Apart,
-                spooled: Vec::new(),
-            },
+            register: register(secret.worker_id()),
             capacity: 8,
             leases_expire: true,
             beside: Beside::Others,

@@ -20,7 +20,12 @@ fn observed() -> Vec<Operation> {
             .answers_as(200, "A page of batches", JOURNAL_TYPE, anything())
             .refuses(&["gone"]),
         get("/journal/snapshot", "The newest state that was saved, to begin with")
-            .answers_as(200, "A state; `windlass-position` says of when", JOURNAL_TYPE, anything())
+            .answers_as(
+                200,
+                "A state; `windlass-position` and `windlass-batch` name the last batch in it",
+                JOURNAL_TYPE,
+                anything(),
+            )
             .answers_nothing(204, "None was saved yet"),
     ]
 }

@@ -118,7 +118,7 @@ fn doing() -> Vec<Operation> {
             .answers(201, "A run was made of it", submitted())
             .answers(200, "The key was seen before with the same body", submitted())
             .refuses(&["key_conflict", "bad_pipeline", "bad_params", "other_plan"])
-            .refuses(&["too_many_runs", "too_many_steps", "run_exists"]),
+            .refuses(&["too_many_runs", "too_many_steps", "too_many_locks", "run_exists"]),
         run_part(post(
             "/runs/{run}/rerun",
             "Run the plan of an earlier run again, or a part of it",
@@ -128,7 +128,13 @@ fn doing() -> Vec<Operation> {
         .answers(201, "A run was made of it", submitted())
         .answers(200, "The key was seen before with the same body", submitted())
         .refuses(&["no_such_step", "run_not_ended", "nothing_failed", "key_conflict"])
-        .refuses(&["bad_reuse", "too_many_runs", "too_many_steps", "run_exists"]),
+        .refuses(&[
+            "bad_reuse",
+            "too_many_runs",
+            "too_many_steps",
+            "too_many_locks",
+            "run_exists",
+        ]),
         run_part(post("/runs/{run}/cancel", "End a run"))
             .may_take(body([], [("level", word(&["stop", "kill"]))]))
             .answers(200, "It ends", object([("id", text())]))

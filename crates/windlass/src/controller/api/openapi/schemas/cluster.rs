@@ -72,7 +72,13 @@ fn lock() -> Value {
         ("fence", count()),
         ("since", moment()),
     ]);
-    object([("name", text()), ("slots", count()), ("holders", list(holder)), ("waiting", count())])
+    object([
+        ("name", text()),
+        ("slots", count()),
+        ("holders", list(holder)),
+        ("waiting", count()),
+        ("embargo", or_null(moment())),
+    ])
 }
 
 fn waiting() -> Value {
@@ -96,6 +102,7 @@ fn offer() -> Value {
         ("run", text()),
         ("env", map(text())),
         ("secrets", list(text())),
+        ("other_secrets", list(text())),
         ("dir", or_null(text())),
         ("timeout_ms", or_null(count())),
     ])

@@ -1,0 +1,39 @@
+//! Values of the axes `os` and `arch` name platforms: a cell with another value would match no worker.
+
+use std::ops::Range;
+
+use crate::problem::{Code, Fix, Problem, Source};
+use crate::requirement::unknown_platform;
+use crate::spec::pipeline::{Pipeline, Text};
+
+/// Reports every literal value that names no platform. Values that are rendered from params are checked when they are known.
+pub(super) fn check(source: &Source, pipeline: &Pipeline, problems: &mut Vec<Problem>) {
+    for matrix in pipeline.steps.iter().filter_map(|step| step.matrix.as_ref()) {
+        for axis in &matrix.axes {
+            for text in &axis.values {
+                problems.extend(of_text(source, &axis.name.value, text));
+            }
+        }
+        for (name, text) in matrix.include.iter().flat_map(|cell| &cell.value) {
+            problems.extend(of_text(source, &name.value, text));
+        }
+    }
+}
+
+fn of_text(source: &Source, axis: &str, text: &Text) -> Option<Problem> {
+    let problem = platform_problem(axis, text.template.is_literal()?, &text.span)?;
+    let meant = unknown_platform(axis, text.template.is_literal()?)?.meant;
+    let fix = meant.and_then(|meant| Fix::replace(source, &text.span, meant));
+    Some(problem.fix(fix))
+}
+
+/// What is wrong with a value of an axis, if the axis is `os` or `arch` and the value names no platform.
+pub(crate) fn platform_problem(axis: &str, value: &str, span: &Range<usize>) -> Option<Problem> {
+    let unknown = unknown_platform(axis, value)?;
+    let title = format!("no worker has the {} `{value}`", unknown.what);
+    let problem = Problem::new(Code::BadRequirement, span.clone(), title);
+    Some(match unknown.meant {
+        Some(meant) => problem.label(format!("did you mean `{meant}`?")),
+        None => problem.help(format!("the names are {}", unknown.known.join(", "))),
+    })
+}

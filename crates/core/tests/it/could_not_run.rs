@@ -1,0 +1,113 @@
+//! A step whose need could not run does not run either.
+
+use windlass_core::engine::{Event, RunOptions, Settled, Unplaceable};
+use windlass_core::id::StepIx;
+use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
+use windlass_core::plan::{Condition, OnFailure, StepSpec};
+
+use crate::crew::Crew;
+use crate::sketch::Sketch;
+
+/// One worker with Linux, and a run whose steps are skipped if no worker matches.
+fn begun(sketch: impl FnOnce(&mut Sketch)) -> Crew {
+    let mut crew = Crew::new().worker("alpha", 4, ["os=linux"]);
+    let options = RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() };
+    crew.submit_with("ship", options, sketch);
+    crew
+}
+
+fn mac() -> StepSpec {
+    on("macos")
+}
+
+fn on(os: &str) -> StepSpec {
+    StepSpec::requiring([&format!("os={os}")])
+}
+
+fn when(condition: Condition) -> StepSpec {
+    StepSpec { condition, ..StepSpec::default() }
+}
+
+fn withheld_by(crew: &Crew) -> Vec<StepIx> {
+    let causes = crew.journal.iter().filter_map(|event| match event {
+        Event::StepSettled { settled: Settled::Withheld { cause }, .. } => Some(*cause),
+        _ => None,
+    });
+    causes.collect()
+}
+
+#[test]
+fn a_step_that_could_not_run_withholds_its_dependents_transitively() {
+    let mut crew = begun(|plan| {
+        plan.step("sign", mac(), []);
+        plan.plain("upload", ["sign"]);
+        plan.plain("announce", ["upload"]);
+        plan.step("clean", when(Condition::Always), ["upload"]);
+        plan.step("page", when(Condition::Failure), ["sign"]);
+        plan.plain("notes", []);
+    });
+    assert_eq!(crew.status("sign"), StepStatus::Skipped);
+    assert_eq!(crew.status("upload"), StepStatus::Blocked);
+    assert_eq!(crew.status("announce"), StepStatus::Blocked);
+    assert_eq!(crew.status("page"), StepStatus::Skipped, "nothing failed");
+    assert_eq!(withheld_by(&crew), [StepIx(0), StepIx(0)], "both name the step at the root");
+    crew.succeed(["clean", "notes"]);
+    assert_eq!(
+        crew.run_status("ship"),
+        RunStatus::Failed,
+        "a run without its upload is no success"
+    );
+}
+
+#[test]
+fn a_matrix_of_which_no_cell_ran_withholds_its_dependents() {
+    let crew = begun(|plan| {
+        plan.matrix("test", ["macos", "windows"], on);
+        plan.plain("ship", ["test"]);
+    });
+    assert_eq!(crew.status("test"), StepStatus::Blocked);
+    assert_eq!(crew.status("ship"), StepStatus::Blocked);
+    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+}
+
+#[test]
+fn a_matrix_of_which_one_cell_ran_satisfies_its_dependents() {
+    let mut crew = begun(|plan| {
+        plan.matrix("test", ["macos", "linux"], on);
+        plan.plain("ship", ["test"]);
+    });
+    assert_eq!(crew.status("test[macos]"), StepStatus::Skipped);
+    crew.succeed(["test[linux]", "ship"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_failed_cell_counts_for_more_than_one_that_could_not_run() {
+    let mut crew = begun(|plan| {
+        plan.matrix("test", ["macos", "linux"], on);
+        plan.plain("ship", ["test"]);
+    });
+    crew.finish("alpha", "test[linux]", Outcome::exit(1));
+    assert_eq!(crew.status("ship"), StepStatus::Blocked);
+    assert_eq!(withheld_by(&crew), []);
+}
+
+#[test]
+fn a_step_whose_failure_is_ignored_withholds_nothing() {
+    let mut crew = begun(|plan| {
+        plan.step("sign", StepSpec { on_failure: OnFailure::Ignore, ..mac() }, []);
+        plan.plain("upload", ["sign"]);
+    });
+    crew.succeed(["upload"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
+#[test]
+fn a_run_succeeds_without_a_step_that_nothing_needs() {
+    let mut crew = begun(|plan| {
+        plan.step("sign", mac(), []);
+        plan.plain("notes", []);
+    });
+    crew.succeed(["notes"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}

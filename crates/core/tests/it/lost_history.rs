@@ -1,0 +1,117 @@
+//! Takeovers without proof that nothing was lost: lost grants may still run, and nothing is granted beside them.
+
+use windlass_core::engine::{Answer, Denial, Request, StoreHistory, TTL_MAX, Why};
+use windlass_core::id::Term;
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::{Retry, StepSpec};
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+fn cluster() -> Crew {
+    Crew::new().worker("alpha", 4, []).worker("beta", 4, [])
+}
+
+fn only_once() -> StepSpec {
+    StepSpec { retry: Retry { lost: 0, ..Retry::default() }, ..StepSpec::default() }
+}
+
+#[test]
+fn locks_and_keys_wait_for_the_longest_lease_after_an_unproven_takeover() {
+    for history in [StoreHistory::Unproven, StoreHistory::Lost] {
+        let mut crew = cluster();
+        crew.take_over_after(history);
+        let until = crew.now + TTL_MAX;
+        crew.submit("ship", |plan| {
+            plan.step("build", StepSpec::default(), []);
+            plan.step("deploy", StepSpec::locking(["db"]), []);
+            plan.step("publish", StepSpec::once("v1"), []);
+        });
+        crew.exchange("alpha");
+        assert!(crew.holder("build").is_some(), "a step that may run twice goes on");
+        for step in ["deploy", "publish"] {
+            assert_eq!(crew.why(step), Why::Embargo { until }, "{step} after {history:?}");
+        }
+        let lock = crew.engine.locks().next().expect("it is named");
+        assert_eq!((lock.embargo, lock.holders.len()), (Some(until), 0));
+        crew.succeed(["build"]);
+        crew.pass(TTL_MAX.less(Span::secs(1)));
+        assert_eq!(crew.engine.counts().leases, 0);
+        crew.pass(Span::secs(2));
+        crew.succeed(["deploy", "publish"]);
+        assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    }
+}
+
+#[test]
+fn an_embargo_outlives_the_leader_that_began_it() {
+    let mut crew = cluster();
+    crew.submit("ship", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
+    crew.take_over_after(StoreHistory::Lost);
+    let until = crew.now + TTL_MAX;
+    crew.pass(TTL);
+    crew.take_over_after(StoreHistory::Unbroken);
+    crew.submit("next", |plan| plan.step("next", StepSpec::locking(["db"]), []));
+    crew.pump();
+    assert_eq!(crew.why("next"), Why::Embargo { until });
+    crew.pass(TTL);
+    crew.take_over_after(StoreHistory::Unproven);
+    let later = crew.now + TTL_MAX;
+    crew.pump();
+    assert_eq!(crew.why("next"), Why::Embargo { until: later });
+}
+
+#[test]
+fn a_step_that_must_not_start_twice_waits_only_if_the_lost_part_may_have_known_it() {
+    let mut crew = cluster();
+    crew.submit("old", |plan| {
+        plan.step("first", StepSpec::default(), []);
+        plan.step("charge", only_once(), ["first"]);
+    });
+    crew.take_over_after(StoreHistory::Unproven);
+    let until = crew.now + TTL_MAX;
+    crew.pass(Span::secs(1));
+    crew.submit("new", |plan| plan.step("bill", only_once(), []));
+    crew.exchange("alpha");
+    assert!(crew.holder("bill").is_some(), "its run came after the loss");
+    crew.succeed(["first"]);
+    assert_eq!(crew.why("charge"), Why::Embargo { until });
+}
+
+#[test]
+fn a_store_that_only_the_leaders_own_worker_ever_worked_for_needs_no_embargo() {
+    let mut crew = Crew::new().leader("own", 4, []);
+    crew.take_over_at(Some("own"), TTL);
+    crew.take_over_after(StoreHistory::Unproven);
+    assert_eq!((crew.engine.embargo_until(), crew.engine.generation()), (None, 1));
+    crew.take_over_after(StoreHistory::Lost);
+    assert!(crew.engine.embargo_until().is_some(), "what is missing may have known others");
+    assert_eq!(crew.engine.generation(), 2);
+}
+
+#[test]
+fn wait_for_lock_does_not_count_an_embargo() {
+    let mut crew = cluster();
+    crew.take_over_after(StoreHistory::Lost);
+    let patient = StepSpec { wait_for_lock: Span::secs(30), ..StepSpec::locking(["db"]) };
+    crew.submit("ship", |plan| {
+        plan.step("a", patient.clone(), []);
+        plan.step("b", patient.clone(), []);
+    });
+    crew.pass(TTL_MAX + Span::secs(1));
+    assert_eq!(crew.engine.counts().leases, 1);
+    crew.pass(Span::secs(20));
+    assert_ne!(crew.status("b"), StepStatus::Failed);
+    crew.pass(Span::secs(20));
+    assert_eq!(crew.status("b"), StepStatus::Failed, "it waited for the other one then");
+}
+
+#[test]
+fn leases_longer_than_an_embargo_are_refused() {
+    let mut crew = Crew::new();
+    let (term, ttl) = (Term(9), TTL_MAX + Span::millis(1));
+    let lead =
+        Request::Lead { term, ttl, generation: 0, own: None, history: StoreHistory::Unbroken };
+    let denial = Denial::TooLongLeases { ttl, max: TTL_MAX };
+    assert_eq!(crew.ask(lead), Answer::Denied(denial));
+}

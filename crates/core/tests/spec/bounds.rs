@@ -1,0 +1,109 @@
+//! Lists and sizes have bounds, each told with its number; what is beyond them costs little.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use windlass_core::problem::PROBLEMS_MAX;
+
+use crate::outline::{listed, problems};
+
+/// The longest that a file of some megabytes may take in a build for tests, on a machine that is busy with others.
+const READ_MAX: Duration = Duration::from_secs(15);
+
+/// What is wrong with the file, found in time.
+#[expect(clippy::disallowed_methods, reason = "the time that it takes is what is measured")]
+fn in_time(text: &str) -> String {
+    let begun = Instant::now();
+    let found = listed(text);
+    let took = begun.elapsed();
+    assert!(took < READ_MAX, "it took {took:?}");
+    found.lines().next().unwrap_or_default().to_owned()
+}
+
+fn each(count: usize, text: impl Fn(usize) -> String) -> String {
+    (0..count).map(text).collect()
+}
+
+fn names(prefix: &str, count: usize) -> String {
+    (0..count).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>().join(", ")
+}
+
+fn step(keys: &str) -> String {
+    format!("steps: {{ a: {{ run: make, {keys} }} }}")
+}
+
+#[test]
+fn a_list_of_a_step_that_is_too_long_is_told_with_its_number() {
+    let list = |key: &str, count: usize| in_time(&step(&format!("{key}: [{}]", names("x", count))));
+    assert_snapshot!(list("lock", 60_000), @"windlass.yml:1:32: error[E068]: `lock` may have at most 32 entries; this one has 60000");
+    assert_snapshot!(list("tags", 200_000), @"windlass.yml:1:32: error[E068]: `tags` may have at most 64 entries; this one has 200000");
+    assert_snapshot!(list("requires", 65), @"windlass.yml:1:36: error[E068]: `requires` may have at most 64 entries; this one has 65");
+    assert_snapshot!(list("prefers", 65), @"windlass.yml:1:35: error[E068]: `prefers` may have at most 64 entries; this one has 65");
+    assert_snapshot!(list("secrets", 257), @"windlass.yml:1:35: error[E068]: `secrets` may have at most 256 entries; this one has 257");
+    assert_snapshot!(list("outputs", 257), @"windlass.yml:1:35: error[E068]: `outputs` may have at most 256 entries; this one has 257");
+    let on: Vec<String> = (0..65).map(|code| format!("exit-{code}")).collect();
+    assert_snapshot!(in_time(&step(&format!("retry: {{ times: 1, on: [{}] }}", on.join(", ")))), @"windlass.yml:1:49: error[E068]: `on` may have at most 64 entries; this one has 65");
+    assert_snapshot!(in_time(&step(&format!("nodes: {{ allow: [{}] }}", names("n", 1_001)))), @"windlass.yml:1:42: error[E068]: `allow` may have at most 1000 entries; this one has 1001");
+    let env: String = each(100_000, |at| format!("V{at}: x, "));
+    assert_snapshot!(in_time(&step(&format!("env: {{ {env} }}"))), @"windlass.yml:1:31: error[E068]: `env` may have at most 1000 entries; this one has 100000");
+    let axes: String = each(17, |at| format!("x{at}: [a], "));
+    assert_snapshot!(in_time(&step(&format!("matrix: {{ {axes} }}"))), @"windlass.yml:1:34: error[E068]: a matrix may have at most 16 axes; this one has 17");
+    assert_eq!(list("lock", 32), "nothing is wrong");
+}
+
+#[test]
+fn a_great_value_is_not_multiplied() {
+    let value = |bytes: usize| format!("params: {{ big: {} }}\n", "x".repeat(bytes));
+    let env: String = each(1_000, |at| format!("V{at}: \"${{{{ params.big }}}}\", "));
+    let all = step(&format!("env: {{ {env} }}"));
+    assert_snapshot!(in_time(&format!("{}{all}", value(1_000_000))), @"windlass.yml:1:16: error[E068]: the value of a param may have at most 131072 bytes; this one has 1000000");
+    assert_snapshot!(in_time(&format!("{}{all}", value(100_000))), @"windlass.yml:2:87: error[E068]: the step is longer than 262144 bytes with its values in place");
+    let cells =
+        "matrix: { x: [".to_owned() + &names("x", 1_000) + "] }, if: \"params.big == matrix.x\"";
+    assert_snapshot!(in_time(&format!("{}{}", value(100_000), step(&cells))), @"windlass.yml:2:10: error[E068]: with all values in place the plan takes more than 67108864 bytes");
+    let steps: String = (0..1_000).fold(String::new(), |mut text, at| {
+        let _ =
+            writeln!(text, "  s{at}: {{ run: make, env: {{ V: \"${{{{ params.big }}}}{at}\" }} }}");
+        text
+    });
+    assert_snapshot!(in_time(&format!("{}steps:\n{steps}", value(100_000))), @"windlass.yml:337:3: error[E068]: with all values in place the plan takes more than 67108864 bytes");
+}
+
+#[test]
+fn needs_of_the_cells_of_a_matrix_are_counted_before_they_are_made() {
+    let steps: String = each(100, |at| format!("  s{at}: {{ run: make }}\n"));
+    let (needs, axis) = (names("s", 100), names("c", 300));
+    let wide =
+        format!("  w: {{ run: make, needs: [{needs}], matrix: {{ x: [{axis}], y: [{axis}] }} }}\n");
+    assert_snapshot!(in_time(&format!("steps:\n{steps}{wide}")), @"windlass.yml:2:3: error[E068]: the plan has 9000000 needs; at most 4000000 are allowed");
+    let part = "{ x: c0 }, ".repeat(900);
+    let parts = format!(
+        "  w: {{ run: make, matrix: {{ x: [{axis}], y: [{axis}], exclude: [{part}] }} }}\n"
+    );
+    assert_snapshot!(in_time(&format!("steps:\n{parts}")), @"windlass.yml:2:27: error[E068]: `include` and `exclude` have 900 entries, too many to hold every cell of the matrix against");
+}
+
+#[test]
+fn thousands_of_misspelt_needs_among_thousands_of_steps_are_told_in_time() {
+    let step = |at: usize| format!("  a-rather-long-name-of-a-step-{at}: {{ run: make }}\n");
+    let bad =
+        |at: usize| format!("  b{at}: {{ run: make, needs: a-rather-long-nmae-of-a-step-{at} }}\n");
+    let steps: String = (0..20_000).map(step).collect();
+    let bads: String = (0..2_000).map(bad).collect();
+    assert_snapshot!(in_time(&format!("steps:\n{steps}{bads}")), @"windlass.yml:20002:27: error[E061]: there is no step `a-rather-long-nmae-of-a-step-0`");
+    let found = problems(&format!("steps:\n{bads}"), &[]);
+    assert_eq!(found.len(), PROBLEMS_MAX);
+}
+
+#[test]
+fn a_file_of_nothing_but_mistakes_is_read_in_time() {
+    let twice = "x: 1\n".repeat(100_000);
+    assert_snapshot!(in_time(&twice), @"windlass.yml:2:1: error[E004]: `x` is written twice");
+    let broken = "a: [b\n".repeat(100_000);
+    assert_snapshot!(in_time(&broken), @"windlass.yml:1:4: error[E003]: a bracket or brace is not closed");
+    let tags = step(&format!("tags: [{}]", "x, ".repeat(60)));
+    assert_snapshot!(in_time(&tags), @"windlass.yml:1:36: error[E055]: the tag `x` is listed twice");
+    let script = "echo ${{ params.x }}; ".repeat(2_000);
+    assert_snapshot!(in_time(&step(&format!("dir: \"{script}\""))), @"windlass.yml:1:31: error[E068]: a text may have at most 1000 `${{ }}`; this one has 2000");
+}

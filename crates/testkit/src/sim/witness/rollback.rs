@@ -1,0 +1,56 @@
+//! What the books say after the store has lost a part of its history.
+
+use windlass_core::engine::EndedAs;
+use windlass_core::outcome::OutcomeKind;
+
+use super::books::{Broken, LeaseBook, Witness};
+use super::records::Committed;
+use crate::sim::journal::Record;
+use crate::sim::marks::Marks;
+use crate::sim::schedule::Schedule;
+
+impl Witness {
+    /// Begins the books anew from what is left of the journal. What really happened stays: which processes run, which
+    /// were started, what was reported. A lost lease stays known, since its process may still run.
+    pub(crate) fn rolled_back(
+        &mut self,
+        schedule: &Schedule,
+        records: &[Record],
+    ) -> Result<(), Broken> {
+        let mut books = Self::new(schedule);
+        books.reports = std::mem::take(&mut self.reports);
+        books.deliveries = std::mem::take(&mut self.deliveries);
+        books.started = std::mem::take(&mut self.started);
+        let mut marks = Marks::default();
+        for record in records {
+            let term = match record.event {
+                windlass_core::engine::Event::Led { term, .. } => term,
+                _ => books.term,
+            };
+            let committed = Committed { term, current: term, at: record.at, event: &record.event };
+            books.commit(&committed, &mut marks)?;
+        }
+        let before = std::mem::replace(self, books);
+        self.disputed = before.disputed;
+        self.disputed.extend(before.leases.keys());
+        for (fence, lease) in before.leases {
+            let end = Some((EndedAs::GivenUp, OutcomeKind::Lost));
+            self.leases.entry(fence).or_insert(LeaseBook { end, ..lease });
+        }
+        for (worker, book) in before.workers {
+            // One that registered in the lost part is not there for anything before it registers again.
+            if let std::collections::btree_map::Entry::Vacant(unknown) = self.workers.entry(worker)
+            {
+                unknown.insert(book);
+                self.lost.insert(worker);
+            }
+        }
+        self.term = before.term;
+        // A generation that is lost itself may come again: workers that hold its leases tell of it.
+        if before.fences.generation() == self.fences.generation() {
+            self.fences = before.fences;
+        }
+        (self.alive, self.frozen) = (before.alive, before.frozen);
+        Ok(())
+    }
+}

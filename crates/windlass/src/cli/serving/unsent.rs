@@ -1,0 +1,51 @@
+//! What a worker could not send, in the last line that it prints.
+
+use std::sync::Arc;
+
+use crate::cli::error::CliError;
+use crate::cli::output::{Level, Logger};
+use crate::link::output::ShippedLogs;
+use crate::worker::Membership;
+
+/// What a worker has for its leader and could not send.
+#[derive(Clone, Debug)]
+pub(crate) struct Unsent {
+    pub(super) logs: ShippedLogs,
+    pub(super) membership: Arc<Membership>,
+}
+
+impl Unsent {
+    /// Has the last line of a worker say how much is left, and where.
+    pub(crate) fn tell_last(
+        &self,
+        ended: Result<u8, CliError>,
+        log: Logger,
+    ) -> Result<u8, CliError> {
+        let Some(line) = self.line() else { return ended };
+        match ended {
+            Ok(code) => {
+                log.note(Level::Warn, line);
+                Ok(code)
+            }
+            Err(error) => Err(error.note(line)),
+        }
+    }
+
+    fn line(&self) -> Option<String> {
+        let outcomes = match self.membership.outcomes().len() {
+            0 => None,
+            1 => Some("1 outcome".to_owned()),
+            count => Some(format!("{count} outcomes")),
+        };
+        let unsent = self.logs.unsent();
+        let output = unsent.as_ref().map(|unsent| format!("{} bytes of output", unsent.bytes));
+        let what: Vec<String> = [outcomes, output].into_iter().flatten().collect();
+        let folder = unsent.map_or_else(|| self.membership.folder().to_owned(), |it| it.folder);
+        let line = format!(
+            "not sent: {}; kept in {} and sent by the next start with this state directory",
+            what.join(" and "),
+            folder.display()
+        );
+        (!what.is_empty()).then_some(line)
+    }
+}

@@ -1,0 +1,162 @@
+//! What the head file proves: that nothing is missing, or that something is.
+
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use windlass_core::engine::StoreHistory;
+use windlass_core::id::Term;
+
+use super::crew::{everything, folder, now, open, put, refused, win};
+use crate::journal::{Position, SqliteJournal};
+use crate::store::StoreError;
+
+/// The files of a store, without what SQLite makes anew.
+const FILES: [&str; 3] = ["journal.db", "journal.db-wal", "head"];
+
+/// Leads a folder, appends so many batches of three events, and ends in good order.
+fn lead(folder: &Path, batches: u64) -> StoreHistory {
+    let journal = open(folder);
+    let won = win(&journal);
+    for at in 0..batches {
+        put(&journal, won.term, won.head.0 + at * 3, 3);
+    }
+    won.history
+}
+
+/// Copies a store as it is, also while it is led.
+fn copy(from: &Path, to: &Path) {
+    for file in FILES {
+        if from.join(file).exists() {
+            fs::copy(from.join(file), to.join(file)).expect("it is copied");
+        } else if to.join(file).exists() {
+            fs::remove_file(to.join(file)).expect("it is removed");
+        }
+    }
+}
+
+fn lost(error: &StoreError) -> (u64, u64) {
+    let StoreError::LostHistory { found, recorded, .. } = error else { panic!("{error:?}") };
+    assert!(error.to_string().contains("--accept-lost-history"), "{error}");
+    (found.0, recorded.0)
+}
+
+#[test]
+fn a_folder_that_stayed_where_it_is_has_an_unbroken_history() {
+    let store = folder();
+    for _ in 0..3 {
+        assert_eq!(lead(store.path(), 2), StoreHistory::Unbroken);
+    }
+    assert_eq!(win(&open(store.path())).term, Term(4), "terms go on by one");
+}
+
+#[test]
+fn a_folder_that_was_copied_is_not_proven_until_its_leader_has_written() {
+    let (store, copied) = (folder(), folder());
+    lead(store.path(), 2);
+    copy(store.path(), copied.path());
+    let idle = win(&open(copied.path()));
+    assert_eq!(idle.history, StoreHistory::Unproven);
+    assert!(idle.term.0 >= now().as_millis(), "its terms are none that were lost");
+    assert_eq!(
+        lead(copied.path(), 1),
+        StoreHistory::Unproven,
+        "who wrote nothing has settled nothing"
+    );
+    assert_eq!(lead(copied.path(), 1), StoreHistory::Unbroken);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the clock of a file system cannot be waited for")]
+fn a_backup_that_is_copied_over_the_files_in_place_is_not_proven() {
+    let (store, backup) = (folder(), folder());
+    lead(store.path(), 2);
+    copy(store.path(), backup.path());
+    lead(store.path(), 5);
+    // The clock of the file system has to move on: nothing else tells a copy from what it replaces.
+    sleep(Duration::from_millis(300));
+    copy(backup.path(), store.path());
+    assert_eq!(lead(store.path(), 1), StoreHistory::Unproven);
+}
+
+#[test]
+fn a_journal_without_a_head_file_is_not_proven() {
+    let store = folder();
+    lead(store.path(), 2);
+    fs::remove_file(store.path().join("head")).expect("it is there");
+    assert_eq!(lead(store.path(), 1), StoreHistory::Unproven);
+}
+
+#[test]
+fn a_journal_that_ends_before_its_head_file_is_refused_until_the_loss_is_accepted() {
+    let (store, backup) = (folder(), folder());
+    lead(store.path(), 2);
+    copy(store.path(), backup.path());
+    lead(store.path(), 5);
+    fs::copy(backup.path().join("journal.db"), store.path().join("journal.db"))
+        .expect("it is put back");
+    assert_eq!(lost(&refused(SqliteJournal::open(store.path(), now))), (6, 21));
+    let accepted = SqliteJournal::open_accepting_loss(store.path(), now).expect("it opens");
+    let won = win(&accepted);
+    assert_eq!((won.history, won.head), (StoreHistory::Lost, Position(6)));
+    put(&accepted, won.term, 6, 3);
+    drop(accepted);
+    assert_eq!(lead(store.path(), 1), StoreHistory::Unbroken);
+}
+
+#[test]
+fn a_journal_of_another_history_is_refused_though_it_is_as_long() {
+    let (store, other) = (folder(), folder());
+    lead(store.path(), 2);
+    let journal = open(other.path());
+    let won = win(&journal);
+    put(&journal, won.term, 0, 6);
+    drop(journal);
+    fs::copy(other.path().join("journal.db"), store.path().join("journal.db"))
+        .expect("it is put back");
+    assert_eq!(lost(&refused(SqliteJournal::open(store.path(), now))), (6, 6));
+}
+
+#[test]
+fn a_deleted_journal_is_refused_and_not_made_anew() {
+    let store = folder();
+    lead(store.path(), 2);
+    fs::remove_file(store.path().join("journal.db")).expect("it is there");
+    assert_eq!(lost(&refused(SqliteJournal::open(store.path(), now))), (0, 6));
+    assert!(!store.path().join("journal.db").exists());
+    let accepted = SqliteJournal::open_accepting_loss(store.path(), now).expect("it opens");
+    assert_eq!(win(&accepted).history, StoreHistory::Lost);
+}
+
+/// Of every flip in the log of SQLite, either all that was acknowledged is still there or the store says that it is not.
+#[test]
+fn no_flip_in_the_write_ahead_log_loses_anything_silently() {
+    let (store, image) = (folder(), folder());
+    let journal = open(store.path());
+    let won = win(&journal);
+    for at in 0..8 {
+        put(&journal, won.term, at * 3, 3);
+    }
+    copy(store.path(), image.path());
+    let wal = fs::read(image.path().join("journal.db-wal")).expect("it is there");
+    let used = wal.iter().rposition(|byte| *byte != 0).expect("it has frames");
+    let (mut whole, mut told) = (0, 0);
+    for at in (0..used).step_by(used / 97) {
+        let flipped = folder();
+        copy(image.path(), flipped.path());
+        let mut bytes = wal.clone();
+        bytes[at] ^= 0x10;
+        fs::write(flipped.path().join("journal.db-wal"), bytes).expect("it is written");
+        match SqliteJournal::open(flipped.path(), now) {
+            Ok(journal) => {
+                let events: usize = everything(&journal).iter().map(|it| it.events.len()).sum();
+                assert_eq!(events, 24, "byte {at} has lost events silently");
+                whole += 1;
+            }
+            Err(StoreError::LostHistory { .. } | StoreError::Damaged { .. }) => told += 1,
+            Err(error) => panic!("byte {at}: {error:?}"),
+        }
+    }
+    assert!(told > 20, "{told} were told, {whole} had no effect");
+}

@@ -1,0 +1,97 @@
+//! Tokens of controllers that listen on loopback addresses of this machine.
+//!
+//! Every local user reaches a loopback address, so a controller there asks for a token as well. It makes one and keeps it in a
+//! private file of its user, named by its address, where clients and workers of the same user find it:
+//! `$WINDLASS_STATE_DIR`, else `$XDG_STATE_HOME/windlass`, else `~/.local/state/windlass`; below it `loopback/HOST-PORT`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use super::follow::Place;
+use crate::link::TokenSecret;
+use crate::store::{folder, private};
+
+/// The most bytes of such a file: one that is larger is another one.
+const FILE_MAX: u64 = 256;
+
+/// The token of the controller at an address, which is made the first time; and the file that has it.
+pub fn make_loopback_token(address: SocketAddr) -> io::Result<(String, PathBuf)> {
+    let Some(tokens) = tokens_folder() else {
+        return Err(io::Error::other("neither WINDLASS_STATE_DIR nor HOME is set"));
+    };
+    folder::make(&tokens)?;
+    let file = tokens.join(name_of(address.ip(), address.port()));
+    if let Some(token) = read(&file) {
+        return Ok((token, file));
+    }
+    let token = TokenSecret::generate()?;
+    let unfinished = file.with_extension(format!("{}.new", std::process::id()));
+    drop(fs::remove_file(&unfinished));
+    private::write(&unfinished, format!("{}\n", token.text()))?;
+    fs::rename(&unfinished, &file)?;
+    Ok((token.text().to_owned(), file))
+}
+
+/// The token of the controller at a loopback address, if this user has one.
+pub(super) fn loopback_token(place: &Place) -> Option<String> {
+    if !place.is_here() {
+        return None;
+    }
+    let tokens = tokens_folder()?;
+    let host = place.host().trim_start_matches('[').trim_end_matches(']');
+    let hosts = if host == "localhost" { vec!["127.0.0.1", "::1"] } else { vec![host] };
+    let ips = hosts.into_iter().filter_map(|host| host.parse().ok());
+    ips.map(|ip: IpAddr| tokens.join(name_of(ip, place.port()))).find_map(|file| read(&file))
+}
+
+fn name_of(ip: IpAddr, port: u16) -> String {
+    format!("{ip}-{port}")
+}
+
+/// A token from a file that belongs to this user and that no other user may read.
+fn read(file: &Path) -> Option<String> {
+    let metadata = fs::symlink_metadata(file).ok()?;
+    let open_to_others = metadata.permissions().mode() & 0o077;
+    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+    if !metadata.is_file() || open_to_others != 0 || !is_own || metadata.len() > FILE_MAX {
+        return None;
+    }
+    let text = fs::read_to_string(file).ok()?;
+    let token = text.trim();
+    (!token.is_empty()).then(|| token.to_owned())
+}
+
+fn tokens_folder() -> Option<PathBuf> {
+    let xdg = || Some(absolute("XDG_STATE_HOME")?.join("windlass"));
+    let home = || Some(absolute("HOME")?.join(".local/state/windlass"));
+    Some(absolute("WINDLASS_STATE_DIR").or_else(xdg).or_else(home)?.join("loopback"))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "clients of every kind look here: commands, workers and programs"
+)]
+fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_others_may_read_is_not_trusted() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("127.0.0.1-7700");
+        private::write(&file, "wl_0123456789abcdef\n").unwrap();
+        assert_eq!(read(&file).as_deref(), Some("wl_0123456789abcdef"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(read(&file), None);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let link = home.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(read(&link), None);
+    }
+}

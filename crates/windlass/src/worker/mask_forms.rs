@@ -1,0 +1,137 @@
+//! The forms in which a step is likely to print a secret.
+
+use windlass_core::environment::MASKED_MIN;
+
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+const LOWER: &[u8; 16] = b"0123456789abcdef";
+
+/// What stays as it is in an address, beside letters and digits: by the standard, in JavaScript, and in a path.
+const UNESCAPED: [&[u8]; 3] = [b"-_.~", b"-_.~!*'()", b"-_.~/"];
+
+/// Every form that stays in one piece.
+pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![value.as_bytes().to_vec()];
+    let lines = value.lines().map(str::trim).filter(|line| line.len() >= MASKED_MIN);
+    forms.extend(lines.map(|line| line.as_bytes().to_vec()));
+    for digits in [UPPER, LOWER] {
+        for unescaped in UNESCAPED {
+            let encoded = percent_encoded(value, digits, unescaped);
+            // Forms write a blank as `+`.
+            forms.push(replaced(&encoded, b"%20", b"+"));
+            forms.push(encoded);
+        }
+        for escapes in [Escapes::Foreign, Escapes::Markup, Escapes::MarkupAndSlash] {
+            forms.push(json(value, digits, escapes).into_bytes());
+        }
+    }
+    forms.push(json(value, LOWER, Escapes::Least).into_bytes());
+    for (double, single) in
+        [("&quot;", "&#39;"), ("&#34;", "&#39;"), ("&quot;", "&#x27;"), ("\"", "&apos;")]
+    {
+        forms.push(html(value, double, single).into_bytes());
+    }
+    forms
+}
+
+/// Every form that programs break into lines: base64 and hexadecimal digits.
+pub(super) fn wrapped_forms(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = base64(value);
+    for digits in [UPPER, LOWER] {
+        let hex = |byte: &u8| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]];
+        forms.push(value.iter().flat_map(hex).collect());
+    }
+    forms
+}
+
+/// The characters of base64 that depend on the secret alone, for each of the three ways in which it can lie in a longer
+/// text, in both alphabets.
+fn base64(secret: &[u8]) -> Vec<Vec<u8>> {
+    const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut forms = Vec::new();
+    for before in 0..3_usize {
+        let first_bit = before * 8;
+        let last_bit = first_bit + secret.len() * 8;
+        // Six bits a character: only those that lie wholly within the secret.
+        let characters = first_bit.div_ceil(6)..last_bit / 6;
+        for alphabet in [STANDARD, FOR_URLS] {
+            let sextet = |at: usize| sextet(secret, at * 6 - first_bit);
+            forms.push(characters.clone().map(|at| alphabet[sextet(at)]).collect());
+        }
+    }
+    // A few characters say too little: they would be found in harmless text.
+    forms.retain(|form: &Vec<u8>| form.len() >= MASKED_MIN);
+    forms
+}
+
+/// The six bits from a bit on.
+fn sextet(bytes: &[u8], from: usize) -> usize {
+    let bit = |at: usize| usize::from(bytes[at / 8] >> (7 - at % 8) & 1);
+    (from..from + 6).fold(0, |bits, at| bits << 1 | bit(at))
+}
+
+fn percent_encoded(text: &str, digits: &[u8; 16], unescaped: &[u8]) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || unescaped.contains(&byte) {
+            encoded.push(byte);
+        } else {
+            encoded.extend([b'%', digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
+        }
+    }
+    encoded
+}
+
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let (mut left, mut made) = (bytes, Vec::new());
+    while let Some(first) = left.first() {
+        if let Some(behind) = left.strip_prefix(from) {
+            made.extend_from_slice(to);
+            left = behind;
+        } else {
+            made.push(*first);
+            left = &left[1..];
+        }
+    }
+    made
+}
+
+/// What a writer of JSON escapes beside what it must.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    Least,
+    /// What is not ASCII.
+    Foreign,
+    /// That, and what has a meaning in HTML.
+    Markup,
+    /// That, and `/`.
+    MarkupAndSlash,
+}
+
+/// A text within a string of JSON.
+fn json(text: &str, digits: &[u8; 16], escapes: Escapes) -> String {
+    let mut written = String::new();
+    for c in text.chars() {
+        let is_markup = matches!(c, '<' | '>' | '&' | '\'' | '"');
+        let of_markup = matches!(escapes, Escapes::Markup | Escapes::MarkupAndSlash);
+        if (escapes != Escapes::Least && !c.is_ascii()) || (of_markup && is_markup) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let digit = |at: u16| char::from(digits[usize::from(*unit >> (12 - 4 * at) & 15)]);
+                written.push_str("\\u");
+                written.extend((0..4).map(digit));
+            }
+        } else if escapes == Escapes::MarkupAndSlash && c == '/' {
+            written.push_str("\\/");
+        } else {
+            let quoted = serde_json::Value::from(c.to_string()).to_string();
+            written.push_str(&quoted[1..quoted.len() - 1]);
+        }
+    }
+    written
+}
+
+/// A text within a page.
+fn html(text: &str, double: &str, single: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', double).replace('\'', single)
+}

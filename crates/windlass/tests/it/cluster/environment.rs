@@ -1,0 +1,34 @@
+//! What steps of a cluster's worker have in their environment.
+
+use super::arrange::Cluster;
+use crate::run::arrange::Place;
+
+const SHOWN: &str = r#"
+name: shown
+steps:
+  shows:
+    secrets: [DEPLOY_TOKEN]
+    run: |
+      echo "${DEPLOY_TOKEN:-none} ${NPM_TOKEN:-none} ${AWS_SECRET_ACCESS_KEY:-none} ${PLAIN:-none}"
+      echo "${WINDLASS_TOKEN_FILE:-none}"
+"#;
+
+fn shown(flags: &str) -> String {
+    let place = Place::with("").set("DEPLOY_TOKEN", "deploy-value").set("NPM_TOKEN", "npm-value");
+    let place = place.set("AWS_SECRET_ACCESS_KEY", "aws-value").set("PLAIN", "plain-value");
+    let cluster = Cluster::start_in(place, "--no-exec");
+    let _worker = cluster.worker("far", flags);
+    let run = cluster.submit(SHOWN);
+    assert_eq!(cluster.ended(&run)["status"], "succeeded");
+    cluster.place.data(&format!("logs {run} shows"))
+}
+
+#[test]
+fn a_worker_withholds_credentials_that_the_step_does_not_list() {
+    assert_eq!(shown(""), "*** none none plain-value\nnone\n");
+}
+
+#[test]
+fn a_worker_passes_the_credentials_that_its_operator_names() {
+    assert_eq!(shown("--pass-env NPM_TOKEN,AWS_*"), "*** npm-value aws-value plain-value\nnone\n");
+}

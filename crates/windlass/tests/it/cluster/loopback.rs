@@ -1,0 +1,64 @@
+//! A controller on a loopback address, which every user of the machine reaches.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::arrange::{asked, free_port};
+use crate::run::arrange::{Place, Running, until};
+
+const PIPELINE: &str = "name: s\nsteps: { s: { run: 'echo hi' } }\n";
+
+fn status(port: u16, path: &str) -> Option<u16> {
+    asked((port, Duration::from_mins(1)), ("GET", path), "").map(|answer| answer.status)
+}
+
+fn serve(place: &Place, port: u16, flags: &str) -> Running {
+    let serve = place.start(&format!("serve --listen 127.0.0.1:{port} --no-exec {flags}"));
+    until("it answers", || status(port, "/healthz") == Some(200));
+    serve
+}
+
+#[test]
+fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
+    let place = Place::with(PIPELINE);
+    let port = free_port();
+    let controller = serve(&place, port, "");
+    assert_eq!(status(port, "/runs"), Some(401));
+    // Every command of its own user works without a flag.
+    let url = format!("http://localhost:{port}");
+    let _worker = place.start(&format!("worker --join {url} --name far"));
+    place.data(&format!("submit --wait --to {url}"));
+    // Another user looks elsewhere, and does not believe what others could have written.
+    let state = place.path().join("../state/windlass/loopback");
+    let file = state.join(format!("127.0.0.1-{port}"));
+    let token = fs::read_to_string(&file).expect("it is kept");
+    let mode = |path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode(&state), mode(&file)), (0o700, 0o600));
+    let mut other = place.command(&format!("runs --to {url}"));
+    let other = other.env("XDG_STATE_HOME", place.path()).output().expect("it starts");
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("asks for a token"), "{other:?}");
+    // It is the same after a restart, and no other controller has it.
+    controller.signal(Signal::TERM);
+    drop(controller.ended());
+    let _again = serve(&place, port, "");
+    assert_eq!(fs::read_to_string(&file).expect("it is kept"), token);
+    assert!(place.data(&format!("runs --to {url}")).contains("succeeded"));
+    let beside = Place::with(PIPELINE);
+    let second = free_port();
+    let _second = serve(&beside, second, "");
+    assert_eq!(place.run(&format!("runs --to http://127.0.0.1:{second}")).code, Some(2));
+}
+
+#[test]
+fn a_controller_that_asks_for_no_token_says_so() {
+    let place = Place::with(PIPELINE);
+    let port = free_port();
+    let controller = serve(&place, port, "--no-token");
+    assert_eq!(status(port, "/runs"), Some(200));
+    let said = controller.said();
+    assert!(said.contains("every user of this machine can run commands here"), "{said}");
+}

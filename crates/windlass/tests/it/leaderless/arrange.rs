@@ -1,0 +1,180 @@
+//! The vocabulary of these tests: a worker of each kind that runs a step, and its leader, which can be taken away.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::cluster::arrange::{Cluster, free_port};
+use crate::instances::arrange::Fleet as Instances;
+use crate::links::arrange::Fleet as Mailed;
+use crate::links::redis_server::Redis;
+use crate::postgres::server::server;
+use crate::run::arrange::{Ended, Place, Running, until};
+
+/// Prints before and after its leader is gone, and never ends by itself.
+pub(super) const TALK: &str = r"
+steps:
+  talk:
+    requires: big
+    run: |
+      echo early words
+      echo >> begun
+      until [ -e gone ]; do sleep 0.02; done
+      echo late words
+      echo >> late
+      while :; do sleep 0.05; done
+";
+
+/// Longer than an ending takes on a loaded machine; without a deadline it would take for ever.
+pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// How a worker reaches its leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WorkerKind {
+    Http,
+    Redis,
+    Postgres,
+    Instance,
+}
+
+/// How the leader goes away.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LeaderLoss {
+    Killed,
+    /// Its connections stay open, and nothing answers.
+    Stopped,
+    LinkKilled,
+    LinkEmptied,
+}
+
+/// A leader of some kind, and the folder of all processes.
+enum Leader {
+    Cluster(Cluster),
+    Mailed(Mailed),
+    Instances(Instances, Running),
+}
+
+/// A worker at a step, and its leader.
+pub(super) struct Scene {
+    leader: Leader,
+    redis: Option<Redis>,
+    worker: Option<Running>,
+}
+
+impl Scene {
+    /// A worker that goes on for so long without its leader, once its step runs.
+    pub(super) fn begin(kind: WorkerKind, grace: &str) -> Self {
+        let redis = || Redis::start(&[]);
+        let scene = match kind {
+            WorkerKind::Http => Self::of_cluster(Cluster::start("--no-exec"), None, grace),
+            WorkerKind::Postgres => Self::of_database(grace),
+            WorkerKind::Redis => Self::of_mail(redis(), grace),
+            WorkerKind::Instance => Self::of_instances(redis(), grace),
+        };
+        scene.place().until_lines("begun", 1);
+        scene
+    }
+
+    fn of_cluster(cluster: Cluster, join: Option<&str>, grace: &str) -> Self {
+        let here = format!("http://127.0.0.1:{}", cluster.port);
+        let join = join.unwrap_or(&here);
+        let flags = format!("--slots 1 --label big --leader-grace {grace}");
+        let worker = cluster.place.start(&format!("worker --join {join} --name ann {flags}"));
+        until("the worker has joined", || cluster.status_of("ann") == "online");
+        cluster.submit(TALK);
+        Self { leader: Leader::Cluster(cluster), redis: None, worker: Some(worker) }
+    }
+
+    /// Through mailboxes in the database: no worker can reach the address that the leader tells.
+    fn of_database(grace: &str) -> Self {
+        let (url, _) = server().fresh();
+        let nowhere = format!("--advertise http://127.0.0.1:{}", free_port());
+        let flags = format!("--no-exec --store {url} --term 2s --name leader {nowhere}");
+        let cluster = Cluster::start(&flags);
+        until("it leads", || matches!(cluster.try_ask("GET", "/workers", ""), Some((200, _))));
+        Self::of_cluster(cluster, Some(&url), grace)
+    }
+
+    fn of_mail(redis: Redis, grace: &str) -> Self {
+        let fleet = Mailed::start(&redis.url());
+        let worker = fleet.worker("ann", &format!("--slots 1 --label big --leader-grace {grace}"));
+        fleet.cluster.submit(TALK);
+        Self { leader: Leader::Mailed(fleet), redis: Some(redis), worker: Some(worker) }
+    }
+
+    fn of_instances(redis: Redis, grace: &str) -> Self {
+        let fleet = Instances::at(&redis.url(), TALK);
+        let leader = fleet.leader(2, "--jobs 1");
+        let flags = format!("--jobs 1 --label big --leader-grace {grace} --link-grace {grace}");
+        let worker = fleet.worker(1, 2, &flags);
+        Self { leader: Leader::Instances(fleet, leader), redis: Some(redis), worker: Some(worker) }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        match &self.leader {
+            Leader::Cluster(cluster) => &cluster.place,
+            Leader::Mailed(fleet) => &fleet.cluster.place,
+            Leader::Instances(fleet, _) => &fleet.place,
+        }
+    }
+
+    fn leader(&self) -> &Running {
+        match &self.leader {
+            Leader::Cluster(cluster) => &cluster.controller,
+            Leader::Mailed(fleet) => &fleet.cluster.controller,
+            Leader::Instances(_, leader) => leader,
+        }
+    }
+
+    /// Takes the leader away; then the step prints more.
+    pub(super) fn lose(&mut self, loss: LeaderLoss) {
+        match loss {
+            LeaderLoss::Killed => self.leader().signal(Signal::KILL),
+            LeaderLoss::Stopped => self.leader().signal(Signal::STOP),
+            LeaderLoss::LinkKilled => self.redis.as_mut().expect("it has a link").kill(),
+            LeaderLoss::LinkEmptied => {
+                let redis = self.redis.as_ref().expect("it has a link");
+                assert_eq!(redis.cli(&["FLUSHALL"]), "OK");
+            }
+        }
+        self.place().file("gone", "");
+    }
+
+    /// Waits until the step has printed without a leader.
+    pub(super) fn until_late(&self) {
+        self.place().until_lines("late", 1);
+    }
+
+    /// Waits for the end of the worker; its leader stays as it is.
+    pub(super) fn worker_ended(&mut self) -> Ended {
+        self.worker.take().expect("it is waited for once").ended_within(ENDS_WITHIN)
+    }
+
+    pub(super) fn worker(&self) -> &Running {
+        self.worker.as_ref().expect("it has not ended")
+    }
+
+    /// The leader's cluster.
+    pub(super) fn cluster(&mut self) -> &mut Cluster {
+        match &mut self.leader {
+            Leader::Cluster(cluster) => cluster,
+            Leader::Mailed(fleet) => &mut fleet.cluster,
+            Leader::Instances(..) => panic!("instances have no cluster"),
+        }
+    }
+}
+
+/// The last line says how much was not sent, and the folder that it names holds it.
+#[track_caller]
+pub(super) fn says_where_its_output_is(ended: &Ended) {
+    let last = ended.err.lines().last().unwrap_or_default();
+    assert!(last.contains("bytes of output"), "the last line is: {last}\n{}", ended.err);
+    let folder = last.split("kept in ").nth(1).and_then(|rest| rest.split(" and sent").next());
+    let folder = PathBuf::from(folder.expect("it names a folder"));
+    let files = fs::read_dir(&folder).expect("the folder is there");
+    let kept: String =
+        files.flatten().filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
+    assert!(kept.contains("late words"), "{} holds: {kept}", folder.display());
+}

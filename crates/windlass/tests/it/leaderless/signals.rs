@@ -1,0 +1,90 @@
+//! Signals for workers whose leader is gone: the first is polite, the second is obeyed at once.
+
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use super::arrange::{LeaderLoss, Scene, TALK, WorkerKind, says_where_its_output_is};
+use crate::run::arrange::{Place, deep, until};
+
+/// A grace that no test waits for.
+const NEVER: &str = "10m";
+
+fn second_signal_ends_it(kind: WorkerKind, signal: Signal, code: i32) {
+    let mut scene = Scene::begin(kind, NEVER);
+    scene.lose(LeaderLoss::Killed);
+    scene.until_late();
+    scene.worker().signal(signal);
+    until("it has heard the first", || {
+        let said = scene.worker().said();
+        said.contains("ending") || said.contains("cancelling")
+    });
+    scene.worker().signal(signal);
+    let ended = scene.worker_ended();
+    assert_eq!(ended.code, Some(code), "{ended:?}");
+    says_where_its_output_is(&ended);
+}
+
+#[test]
+fn second_sigterm_ends_an_http_worker() {
+    second_signal_ends_it(WorkerKind::Http, Signal::TERM, 0);
+}
+
+#[test]
+fn second_sigint_ends_an_http_worker() {
+    second_signal_ends_it(WorkerKind::Http, Signal::INT, 0);
+}
+
+#[test]
+fn second_sigterm_ends_a_redis_worker() {
+    second_signal_ends_it(WorkerKind::Redis, Signal::TERM, 0);
+}
+
+#[test]
+fn second_sigterm_ends_a_postgres_worker() {
+    second_signal_ends_it(WorkerKind::Postgres, Signal::TERM, 0);
+}
+
+#[test]
+fn second_sigterm_ends_an_instance() {
+    second_signal_ends_it(WorkerKind::Instance, Signal::TERM, 0);
+}
+
+#[test]
+fn second_sigint_ends_an_instance() {
+    second_signal_ends_it(WorkerKind::Instance, Signal::INT, 130);
+}
+
+/// A trial cluster whose controller is killed while its worker has output that was not sent.
+#[test]
+fn workers_of_a_killed_trial_cluster_end() {
+    let place = Place::with(&TALK.replace("    requires: big\n", ""));
+    let dev = place.start("dev --listen 127.0.0.1:0 --workers 1");
+    until("it serves", || dev.said().contains("submit:"));
+    let said = dev.said();
+    let url = said.split_whitespace().rfind(|word| word.starts_with("http://")).expect("a URL");
+    place.data(&format!("submit --to {url}"));
+    place.until_lines("begun", 1);
+    dev.signal(Signal::KILL);
+    place.file("gone", "");
+    place.until_lines("late", 1);
+    // It would end by itself after a minute.
+    if !deep() {
+        for worker in workers_in(&place) {
+            let kill = |signal: &str| Command::new("kill").args([signal, &worker]).status();
+            assert!(kill("-TERM").is_ok_and(|status| status.success()));
+            assert!(kill("-INT").is_ok_and(|status| status.success()));
+        }
+    }
+    place.until_nothing_is_left(&[]);
+}
+
+fn workers_in(place: &Place) -> Vec<String> {
+    let is_worker = |pid: &String| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == b"worker")
+    };
+    let workers: Vec<String> = place.left().into_iter().filter(is_worker).collect();
+    assert!(!workers.is_empty(), "there is a worker");
+    workers
+}

@@ -1,0 +1,12 @@
+//! The witness suite: real processes under faults, and a proof from what steps wrote that no lock had too many holders.
+//!
+//! Each round starts a controller and two workers, submits steps that hold one lock, and injects the `Fault` that a number
+//! chooses. Everything that belongs to a step writes lines to a shared file for as long as it lives; `Testimony` reads them.
+//!
+//! - `WINDLASS_WITNESS=7` replays round 7; `WINDLASS_DEEP=1` runs 200 rounds instead of a few.
+//! - A new fault is a variant of `Fault` with an arm in `inject` and `heal`.
+
+mod faults;
+mod rounds;
+mod scene;
+mod testimony;
