@@ -23,13 +23,24 @@ fn assert_sound(engine: &Engine, place: &str) {
     assert!(broken.is_empty(), "{place}: {broken:?}");
 }
 
-/// Begins to lead where the journal ends here, and lets time pass. Returns every event of the new leader.
-fn lead(mut engine: Engine, at: Time, place: &str) -> Vec<(Time, Event)> {
-    let (term, ttl) = (Term(engine.term().0 + 1), Span::secs(10));
+/// The generation of the store at the end of a journal: each loss of history that it records begins another one.
+fn generation(journal: &[(Time, Event)]) -> u16 {
+    let led = journal.iter().rev().find_map(|(_, event)| match event {
+        Event::Led { generation, .. } => Some(*generation),
+        _ => None,
+    });
+    led.unwrap_or(0)
+}
+
+/// Begins to lead where a journal ends, and lets time pass. Returns every event of the new leader.
+fn lead(journal: &[(Time, Event)], place: &str) -> Vec<(Time, Event)> {
+    let mut engine = folded(journal, place);
+    let at = journal.last().map_or(Time::ZERO, |(at, _)| *at);
+    let (term, ttl, generation) = (Term(engine.term().0 + 1), Span::secs(10), generation(journal));
     let mut now = at + Span::millis(1);
     let mut events = Vec::new();
-    let mut request =
-        Request::Lead { term, ttl, generation: 0, own: None, history: StoreHistory::Unbroken };
+    let history = StoreHistory::Unbroken;
+    let mut request = Request::Lead { term, ttl, generation, own: None, history };
     for tick in 0..=TICKS {
         let decision = engine.decide(request, now, 7);
         assert_eq!(decision.answer, Answer::Done, "{place}, tick {tick}");
@@ -69,8 +80,7 @@ fn a_leader_may_begin_after_any_event() {
         let journal = play(seed, Bugs::NONE, true).journal;
         for end in (0..=journal.len()).step_by(EVERY) {
             let (place, prefix) = (format!("seed {seed} after {end} events"), &journal[..end]);
-            let at = prefix.last().map_or(Time::ZERO, |(at, _)| *at);
-            let more = lead(folded(prefix, &place), at, &place);
+            let more = lead(prefix, &place);
             // The leader after this one reads what it wrote.
             let mut whole = prefix.to_vec();
             whole.extend(more);

@@ -6,7 +6,7 @@ use windlass_core::outcome::StepStatus;
 use windlass_core::plan::{LockUse, Pin, StepSpec, WorkerFacts};
 use windlass_core::time::{Span, Time};
 
-use super::books::{Broken, LeaseBook, Witness, must};
+use super::books::{Broken, LeaseBook, RunBook, Witness, must};
 use crate::sim::marks::Marks;
 
 /// How long after an embargo its steps may still wait for their turn.
@@ -14,6 +14,39 @@ const EMBARGO_SLACK: Span = Span::mins(2);
 
 /// A step that others passed this often at its locks has been starved: the engine reserves after eight.
 const PASSED_MAX: u32 = 30;
+
+impl RunBook {
+    /// What is to be granted, if its state, its needs and its run allow that.
+    fn may_be_granted(
+        &self,
+        step: StepIx,
+        attempt: u16,
+        what: impl Fn() -> String,
+    ) -> Result<StepSpec, Broken> {
+        let state = self.step(step);
+        must(state.lease.is_none(), "I4 one lease", || {
+            format!("{} has {:?}", what(), state.lease)
+        })?;
+        let open = !state.status.is_terminal() && !state.backing_off;
+        must(open, "I10 state machine", || format!("{} is {}", what(), state.status))?;
+        must(attempt == state.attempt, "I8 attempts", || format!("{} attempt {attempt}", what()))?;
+        must(self.needs_met(step), "I5 dependency", || format!("{} has needs open", what()))?;
+        must(self.may_run(step), "I5 dependency", || format!("{} was not to run", what()))?;
+        let Some(spec) = self.plan.spec(step) else {
+            return Err(Broken {
+                rule: "I10 state machine",
+                detail: format!("{} is a join", what()),
+            });
+        };
+        must(attempt <= spec.retry.times + 1, "I8 attempts", || {
+            format!("{} attempt {attempt}", what())
+        })?;
+        must(self.lets_begin(spec.condition), "I15 cancel", || {
+            format!("{} after its run was stopped", what())
+        })?;
+        Ok(spec.clone())
+    }
+}
 
 impl Witness {
     pub(super) fn granted(
@@ -25,29 +58,10 @@ impl Witness {
         let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else {
             return Ok(());
         };
-        let what = || format!("{fence}: run {run} {step} to {worker}");
         must(fence > self.fences, "I3 token order", || format!("{fence} after {}", self.fences))?;
         self.fences = fence;
-        let book = self.run_mut(run)?;
-        let spec = book.plan.spec(step).cloned();
-        let state = book.step(step);
-        must(state.lease.is_none(), "I4 one lease", || {
-            format!("{} has {:?}", what(), state.lease)
-        })?;
-        let open = !state.status.is_terminal() && !state.backing_off;
-        must(open, "I10 state machine", || format!("{} is {}", what(), state.status))?;
-        must(attempt == state.attempt, "I8 attempts", || format!("{} attempt {attempt}", what()))?;
-        must(book.needs_met(step), "I5 dependency", || format!("{} has needs open", what()))?;
-        must(book.may_run(step), "I5 dependency", || format!("{} was not to run", what()))?;
-        let Some(spec) = spec else {
-            return must(false, "I10 state machine", || format!("{} is a join", what()));
-        };
-        must(attempt <= spec.retry.times + 1, "I8 attempts", || {
-            format!("{} attempt {attempt}", what())
-        })?;
-        must(book.lets_begin(spec.condition), "I15 cancel", || {
-            format!("{} after its run was stopped", what())
-        })?;
+        let what = || format!("{fence}: run {run} {step} to {worker}");
+        let spec = self.run_mut(run)?.may_be_granted(step, attempt, what)?;
         must(self.is_at_key((run, step)), "I23 once", || format!("{} without its key", what()))?;
         self.placed(worker, (run, step), fence)?;
         self.preferred(worker, (run, step), at, marks)?;

@@ -48,10 +48,8 @@ impl Witness {
                 self.embargoed(*term, *embargo);
                 self.led(*term, *own, at)
             }
-            Event::WorkerRegistered { worker, incarnation, labels, slots, .. } => {
-                let (life, labels) = (*incarnation, labels.clone());
-                let book = WorkerBook { life, labels, slots: *slots };
-                self.registered(*worker, book, marks);
+            Event::WorkerRegistered { .. } => {
+                self.registered(event, marks);
                 Ok(())
             }
             Event::RunSubmitted { .. } => self.submitted(at, event, marks),
@@ -102,8 +100,12 @@ impl Witness {
         }
     }
 
-    fn registered(&mut self, worker: WorkerId, book: WorkerBook, marks: &mut Marks) {
-        if self.workers.insert(worker, book).is_some() {
+    fn registered(&mut self, event: &Event, marks: &mut Marks) {
+        let Event::WorkerRegistered { worker, incarnation, labels, slots, .. } = event else {
+            return;
+        };
+        let book = WorkerBook { life: *incarnation, labels: labels.clone(), slots: *slots };
+        if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
     }

@@ -151,14 +151,7 @@ async fn lead(
         .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
     let mut company = company::meet(order, &station, &logs, &mut interrupts).await?;
     if let Company::Met(post) = company {
-        let link = Arc::new(station.handle().clone());
-        let guard = match (guard, &order.store) {
-            (None, Some(folder)) => StartedGuard::late(folder).await?,
-            (guard, _) => guard.expect("a run in memory waits for no other"),
-        };
-        let guard_place = guard.place;
-        let crew = crew(order, Arc::clone(&logs), link, started(guard.guard).await?)?;
-        station.work(Crew { life: life(order, guard_place)?, ..crew }).await?;
+        start_worker(order, &mut station, &logs, guard).await?;
         company = company::gather(order, &station, post, &mut interrupts).await?;
     }
     let post = match company {
@@ -181,6 +174,23 @@ async fn lead(
     }
     let watch = Watch { order, stores, station, logs, printed, run, interrupts, earlier, post };
     watch.run(summary, from).await
+}
+
+/// Starts the worker of this process, with the guard that was started early or one that is started now.
+async fn start_worker(
+    order: &Order,
+    station: &mut Station,
+    logs: &Arc<Tee>,
+    guard: Option<StartedGuard>,
+) -> Result<(), CliError> {
+    let guard = match (guard, &order.store) {
+        (None, Some(folder)) => StartedGuard::late(folder).await?,
+        (guard, _) => guard.expect("a run in memory waits for no other"),
+    };
+    let (link, guard_place) = (Arc::new(station.handle().clone()), guard.place);
+    let crew = crew(order, Arc::clone(logs), link, started(guard.guard).await?)?;
+    station.work(Crew { life: life(order, guard_place)?, ..crew }).await?;
+    Ok(())
 }
 
 async fn started(guard: JoinHandle<io::Result<Guard>>) -> Result<Guard, CliError> {
