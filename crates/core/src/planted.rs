@@ -69,6 +69,22 @@ pub enum Bug {
     UnprovenForgotten,
     /// A new life of a worker frees the locks of the former one, whatever is proven.
     NewLifeFreesLocks,
+    /// A tether leaves the deadline of its step to the guard.
+    TetherIgnoresDeadline,
+    /// A step runs on when its worker and its guard were killed.
+    TetherOutlivesGuard,
+    /// A start that hung when its step was to end runs the step later.
+    HungStartRunsLater,
+    /// A guard starts what it read after the deadline.
+    HeldUpStartRuns,
+    /// The lock of a guard is free while a tether of it is alive.
+    GuardLockFreedEarly,
+    /// A leader counts a renewal without an answer as granted.
+    RenewedAfterUnknown,
+    /// A report that a life has ended is believed from a worker that was revoked.
+    RevokedGuardBelieved,
+    /// A lock that is released by force takes the other locks of its holder with it.
+    ForcedReleaseFreesAll,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -77,7 +93,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 39] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -109,6 +125,14 @@ impl Bug {
         Self::EmbargoTooShort,
         Self::UnprovenForgotten,
         Self::NewLifeFreesLocks,
+        Self::TetherIgnoresDeadline,
+        Self::TetherOutlivesGuard,
+        Self::HungStartRunsLater,
+        Self::HeldUpStartRuns,
+        Self::GuardLockFreedEarly,
+        Self::RenewedAfterUnknown,
+        Self::RevokedGuardBelieved,
+        Self::ForcedReleaseFreesAll,
     ];
 }
 

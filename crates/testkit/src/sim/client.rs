@@ -1,7 +1,7 @@
-//! Clients: they submit, cancel and drain, and repeat themselves until they are heard.
+//! Clients: they submit, cancel, drain, revoke and release by force, and repeat themselves until they are heard.
 
-use windlass_core::engine::{Answer, CancelLevel, Request, Reused, Submit};
-use windlass_core::id::{RunId, StepIx, WorkerId};
+use windlass_core::engine::{Answer, CancelLevel, Denial, Request, Reused, Submit};
+use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::Output;
 
 use super::link::Up;
@@ -14,11 +14,14 @@ pub(crate) struct ClientOp {
     leader: usize,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum What {
     Submit(usize),
     Cancel(usize, CancelLevel),
     Drain(usize),
+    Revoke(usize),
+    Condemn(usize),
+    ForceRelease(Box<str>, Fence),
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +37,18 @@ impl ClientOp {
 
     pub(crate) const fn cancel(run: usize, level: CancelLevel) -> Self {
         Self { what: What::Cancel(run, level), acked: false, leader: 0 }
+    }
+
+    pub(crate) const fn revoke(worker: usize) -> Self {
+        Self { what: What::Revoke(worker), acked: false, leader: 0 }
+    }
+
+    pub(crate) const fn condemn(run: usize) -> Self {
+        Self { what: What::Condemn(run), acked: false, leader: 0 }
+    }
+
+    pub(crate) const fn force_release(lock: Box<str>, fence: Fence) -> Self {
+        Self { what: What::ForceRelease(lock, fence), acked: false, leader: 0 }
     }
 
     pub(crate) const fn drain(worker: usize) -> Self {
@@ -64,23 +79,28 @@ impl World<'_> {
     }
 
     fn client_request(&self, client: usize) -> Request {
-        match self.clients[client].what {
+        match &self.clients[client].what {
             What::Submit(run) => {
-                let sketch = &self.schedule.runs[run];
+                let sketch = &self.schedule.runs[*run];
                 let reuse = |step: &u32| Reused {
                     step: StepIx(*step),
                     from: RunId(9_999),
                     output: Output::None,
                 };
                 Request::Submit(Submit {
-                    run: run_id(run),
+                    run: run_id(*run),
                     plan: sketch.plan.clone(),
                     options: sketch.options,
                     reused: sketch.reused.iter().map(reuse).collect(),
                 })
             }
-            What::Cancel(run, level) => Request::Cancel { run: run_id(run), level },
-            What::Drain(worker) => Request::Drain { worker: WorkerId(worker as u64) },
+            What::Cancel(run, level) => Request::Cancel { run: run_id(*run), level: *level },
+            What::Drain(worker) => Request::Drain { worker: WorkerId(*worker as u64) },
+            What::Revoke(worker) => Request::RevokeWorker { worker: WorkerId(*worker as u64) },
+            What::Condemn(run) => Request::Condemn { run: run_id(*run) },
+            What::ForceRelease(lock, fence) => {
+                Request::ForceRelease { lock: lock.clone(), fence: *fence }
+            }
         }
     }
 
@@ -89,22 +109,29 @@ impl World<'_> {
         if self.clients[client].acked {
             return;
         }
-        match (self.clients[client].what, &answer) {
+        match (&self.clients[client].what, &answer) {
             (What::Submit(run), Answer::Submitted { .. }) => {
-                let seen = self.witness.submit_acked(run_id(run));
+                let seen = self.witness.submit_acked(run_id(*run));
                 self.check(seen);
             }
             (What::Submit(_), other) => {
                 self.fail("I9 durability", format!("a submission was answered {other:?}"));
             }
-            (What::Cancel(..), Answer::Denied(windlass_core::engine::Denial::NoSuchRun(_))) => {
-                return;
-            }
-            (What::Cancel(run, _), Answer::Done) => {
-                let seen = self.witness.cancel_acked(run_id(run));
+            // What is not there yet is asked for again.
+            (What::Cancel(..) | What::Condemn(_), Answer::Denied(Denial::NoSuchRun(_)))
+            | (What::Revoke(_), Answer::Denied(Denial::NoSuchWorker(_))) => return,
+            (What::Cancel(run, _) | What::Condemn(run), Answer::Done) => {
+                let seen = self.witness.cancel_acked(run_id(*run));
                 self.check(seen);
             }
-            (What::Cancel(..) | What::Drain(_), _) => {}
+            (
+                What::Cancel(..)
+                | What::Drain(_)
+                | What::Revoke(_)
+                | What::Condemn(_)
+                | What::ForceRelease(..),
+                _,
+            ) => {}
         }
         self.tell(|| format!("client {client} heard {answer:?}"));
         self.clients[client].acked = true;

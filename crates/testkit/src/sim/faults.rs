@@ -14,22 +14,18 @@ impl World<'_> {
             FaultKind::LeaderCrashAt(leader, point) => {
                 self.leaders[leader].crashes_at = Some(point);
             }
-            FaultKind::LeaderFreeze(leader) => {
-                self.leaders[leader].frozen_until = self.leaders[leader].frozen_until.max(until);
-                for worker in self.own_workers(leader) {
-                    self.worker_freezes(worker, until);
-                }
-            }
+            FaultKind::LeaderFreeze(leader) => self.leader_freezes(leader, until),
             FaultKind::HandOver(leader) => self.leader_hands_over(leader, until),
             FaultKind::WorkerCrash(worker) => self.worker_crashes(worker),
             FaultKind::NodeCrash(worker) => self.node_crashes(worker),
+            FaultKind::GuardCrash(worker) => self.guard_dies(worker),
+            FaultKind::GuardHang(worker) => self.guard_hangs(worker, until),
+            FaultKind::HungStarts(worker) => self.starts_hang(worker, until),
             FaultKind::HostCopied(worker) => self.host_is_copied(worker),
             FaultKind::WorkerFreeze(worker) => self.worker_freezes(worker, until),
-            FaultKind::NodeFreeze(worker) => {
-                self.workers[worker].node_frozen_until =
-                    self.workers[worker].node_frozen_until.max(until);
-                self.witness.freeze(worker, true);
-                self.at(until, Ev::Thaw(worker));
+            FaultKind::NodeFreeze(worker) => self.node_freezes(worker, until),
+            FaultKind::StoreCut(leader) => {
+                self.leaders[leader].store_cut_until = until;
             }
             FaultKind::CutUp(worker) => self.workers[worker].cut_up(until),
             FaultKind::CutDown(worker) => self.workers[worker].cut_down(until),
@@ -49,6 +45,9 @@ impl World<'_> {
                 self.marks.hit("drained");
                 self.client_wants(ClientOp::drain(worker));
             }
+            FaultKind::Revoke(worker) => self.credential_is_stolen(worker, until),
+            FaultKind::Condemn(run) => self.client_wants(ClientOp::condemn(run)),
+            FaultKind::ForceRelease => self.lock_is_forced(),
             FaultKind::WorkerRestart(worker) => self.worker_drains(worker),
         }
         self.at(until, Ev::FaultEnd(fault));
@@ -72,9 +71,38 @@ impl World<'_> {
         }
     }
 
+    /// Another machine uses the worker's credential. A leader's own worker has none that could be revoked.
+    fn credential_is_stolen(&mut self, worker: usize, until: u64) {
+        if self.schedule.workers[worker].own_of.is_none() {
+            self.workers[worker].cut_down(until);
+            self.client_wants(ClientOp::revoke(worker));
+        }
+    }
+
+    /// An operator takes a lock away from a lease that holds it now, from one with several if there is one.
+    fn lock_is_forced(&mut self) {
+        if let Some((lock, fence)) = self.witness.lock_holder() {
+            self.client_wants(ClientOp::force_release(lock, fence));
+        }
+    }
+
     fn client_wants(&mut self, op: ClientOp) {
         self.clients.push(op);
         self.at(self.now, Ev::ClientTry(self.clients.len() - 1));
+    }
+
+    fn leader_freezes(&mut self, leader: usize, until: u64) {
+        self.leaders[leader].frozen_until = self.leaders[leader].frozen_until.max(until);
+        for worker in self.own_workers(leader) {
+            self.worker_freezes(worker, until);
+        }
+    }
+
+    fn node_freezes(&mut self, worker: usize, until: u64) {
+        let it = &mut self.workers[worker];
+        it.node_frozen_until = it.node_frozen_until.max(until);
+        self.witness.freeze(worker, true);
+        self.at(until, Ev::Thaw(worker));
     }
 
     fn worker_freezes(&mut self, worker: usize, until: u64) {
@@ -96,9 +124,9 @@ impl World<'_> {
                 self.worker_crashes(worker);
                 self.worker_starts(worker);
             }
-            FaultKind::WorkerCrash(worker) | FaultKind::NodeCrash(worker) => {
-                self.worker_starts(worker);
-            }
+            FaultKind::WorkerCrash(worker)
+            | FaultKind::NodeCrash(worker)
+            | FaultKind::GuardCrash(worker) => self.worker_starts(worker),
             FaultKind::HostCopied(worker) => self.kill_former_lives(worker),
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
@@ -112,6 +140,8 @@ impl World<'_> {
             }
             FaultKind::LeaderFreeze(_)
             | FaultKind::HandOver(_)
+            | FaultKind::GuardHang(_)
+            | FaultKind::HungStarts(_)
             | FaultKind::WorkerFreeze(_)
             | FaultKind::NodeFreeze(_)
             | FaultKind::CutUp(_)
@@ -120,6 +150,10 @@ impl World<'_> {
             | FaultKind::CutAll
             | FaultKind::RollBack(..)
             | FaultKind::Cancel(..)
+            | FaultKind::StoreCut(_)
+            | FaultKind::Revoke(_)
+            | FaultKind::Condemn(_)
+            | FaultKind::ForceRelease
             | FaultKind::Drain(_) => {}
         }
     }

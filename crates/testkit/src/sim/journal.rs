@@ -130,16 +130,21 @@ impl Journal {
 impl World<'_> {
     /// Sends an operation to the store; its effect and its answer take their time.
     pub(crate) fn ask_store(&mut self, leader: usize, op: StoreOp) {
+        let delay = if self.rng.chance(500) { self.store_delay() } else { 1 };
+        let life = self.leaders[leader].life;
+        self.at(self.now + delay, Ev::StoreApply(leader, life, op));
+    }
+
+    /// How long a message to or from the store takes.
+    fn store_delay(&mut self) -> u64 {
         let slow = self.journal.ills.iter().any(|ill| matches!(ill, FaultKind::JournalSlow));
         let straggles =
             !self.is_healed() && self.rng.chance(self.schedule.weather.straggle_per_mille / 6);
-        let delay = match (slow, straggles) {
+        match (slow, straggles) {
             (_, true) => self.rng.range(3_000, 9_000),
             (true, false) => self.rng.range(300, 2_500),
             (false, false) => self.rng.range(1, 4),
-        };
-        let life = self.leaders[leader].life;
-        self.at(self.now + delay, Ev::StoreApply(leader, life, op));
+        }
     }
 
     pub(crate) fn store_applies(&mut self, leader: usize, life: u32, op: StoreOp) {
@@ -152,16 +157,15 @@ impl World<'_> {
             StoreOp::Append(_) => FailedOp::Append,
         };
         let is_append = matches!(op, StoreOp::Append(_));
+        let cut = self.leaders[leader].store_cut_until > self.now;
         let result = match ill {
+            _ if cut => self.store_may_do(op, failed, 300),
             Some(FaultKind::JournalDown) => StoreResult::Failed(failed),
             Some(FaultKind::JournalRefuses) if is_append && self.rng.chance(800) => {
                 StoreResult::Failed(failed)
             }
             Some(FaultKind::JournalUnknown) if self.rng.chance(700) => {
-                if self.rng.chance(600) {
-                    self.store_does(op);
-                }
-                StoreResult::Failed(failed)
+                self.store_may_do(op, failed, 600)
             }
             Some(_) | None => self.store_does(op),
         };
@@ -169,8 +173,29 @@ impl World<'_> {
         if awaited && matches!(result, StoreResult::Appended(_)) {
             self.crashes_at(leader, CrashPoint::AfterAppend);
         }
-        let delay = self.rng.range(1, 3);
+        let delay = if self.rng.chance(500) { self.store_delay() } else { 1 };
         self.at(self.now + delay, Ev::StoreReply(leader, life, result));
+    }
+
+    /// An operation whose outcome the leader does not learn.
+    fn store_may_do(&mut self, op: StoreOp, failed: FailedOp, per_mille: u64) -> StoreResult {
+        if self.rng.chance(per_mille) {
+            let handed_over = self.journal.held;
+            let done = self.store_does(op);
+            match (failed, done) {
+                (FailedOp::Campaign, StoreResult::Led(..)) => {
+                    self.marks.hit("term won and its winner does not know");
+                }
+                (FailedOp::Renew, StoreResult::Renewed) => {
+                    self.marks.hit("term renewed and its holder does not know");
+                }
+                (FailedOp::Resign, _) if handed_over != self.journal.held => {
+                    self.marks.hit("term handed over and its holder does not know");
+                }
+                _ => {}
+            }
+        }
+        StoreResult::Failed(failed)
     }
 
     fn store_does(&mut self, op: StoreOp) -> StoreResult {
@@ -205,6 +230,9 @@ impl World<'_> {
             let record = Committed { term, current, at, event: &event };
             let seen = self.witness.commit(&record, &mut self.marks);
             self.check(seen);
+            if let Event::WorkerRevoked { worker } = event {
+                self.thief_lies(usize::try_from(worker.0).expect("workers are few"));
+            }
             self.journal.records.push(Record { batch: append.batch, at, event });
         }
         // The first batch of a term records what its leader found.
@@ -221,6 +249,8 @@ impl World<'_> {
                 Event::RunSubmitted { .. }
                     | Event::RunCancelled { .. }
                     | Event::WorkerDrained { .. }
+                    | Event::WorkerRevoked { .. }
+                    | Event::LockForced { .. }
             )
         };
         let records = &self.journal.records;

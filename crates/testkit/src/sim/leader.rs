@@ -4,6 +4,7 @@
 use windlass_core::engine::{Config, Engine, Request, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::leader::{Leader, Tenure, TermsOfOffice};
+use windlass_core::planted::Bug;
 use windlass_core::session::Home;
 use windlass_core::time::{Span, Time};
 
@@ -21,6 +22,8 @@ const CAMPAIGN_EVERY: u64 = 500;
 pub(crate) struct LeaderNode {
     pub(crate) clock: Clock,
     pub(crate) frozen_until: u64,
+    /// It does not reach the store before.
+    pub(crate) store_cut_until: u64,
     pub(crate) up: bool,
     /// Where it is to crash, if it comes to that.
     pub(crate) crashes_at: Option<CrashPoint>,
@@ -59,6 +62,7 @@ impl LeaderNode {
         Self {
             clock,
             frozen_until: 0,
+            store_cut_until: 0,
             up: true,
             crashes_at: None,
             life: 0,
@@ -226,6 +230,9 @@ impl World<'_> {
     }
 
     fn renewal_failed(&mut self, leader: usize) {
+        if self.bugs.on(Bug::RenewedAfterUnknown) {
+            return self.term_renewed(leader);
+        }
         let it = &mut self.leaders[leader];
         let local = it.clock.local(self.now);
         it.asked_at = None;
@@ -249,7 +256,7 @@ impl World<'_> {
         let won = TermsOfOffice {
             term,
             head: self.journal.records.len() as u64,
-            ttl: Span::millis(self.schedule.ttl),
+            ttl: Span::millis(self.schedule.ttls[leader]),
             generation: engine.generation(),
             own: own.map(|worker| WorkerId(worker as u64)),
             history,

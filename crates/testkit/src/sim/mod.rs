@@ -20,6 +20,7 @@ mod campaign;
 mod client;
 mod clock;
 mod faults;
+mod guard;
 mod journal;
 mod leader;
 mod link;

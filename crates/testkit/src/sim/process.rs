@@ -1,31 +1,47 @@
-//! Processes: what a started step really does, and the guard that ends it.
+//! Processes: what a started step really does.
 
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::{Outcome, OutcomeKind};
-use windlass_core::session::{Grant, Stop, StopHow};
+use windlass_core::planted::Bug;
+use windlass_core::session::{Grant, LeaseRef, Stop, StopHow};
 
 use super::story;
 use super::world::{Ev, World};
 
-/// A process of a step.
+/// A process of a step, with its tether.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
+    lease: LeaseRef,
     /// The life of the worker that started it.
-    life: Incarnation,
+    pub(crate) life: Incarnation,
     grace: u64,
+    /// How long it runs, if it ends by itself.
+    takes: Option<u64>,
     outcome: OutcomeKind,
     /// Which of the ends that were planned counts.
     version: u64,
-    /// When its guard ends it, in true time.
-    guard_at: Option<u64>,
+    /// When its tether ends it, in true time.
+    pub(crate) tether_at: Option<u64>,
+    /// Its start has not returned: there is a tether and no process of the step.
+    is_starting: bool,
 }
 
 impl World<'_> {
     pub(crate) fn process_starts(&mut self, worker: usize, grant: &Grant) {
         let lease = grant.lease;
-        self.tell(|| format!("worker {worker} starts {}", story::lease(lease)));
-        let seen = self.witness.started(worker, lease);
-        self.check(seen);
+        let process = self.process_of(worker, grant);
+        self.workers[worker].processes.insert(lease.fence, process);
+        self.workers[worker].started.push(lease.fence);
+        let hangs_until = self.workers[worker].guard.starts_hang_until;
+        if hangs_until <= self.now {
+            return self.process_runs(worker, lease.fence);
+        }
+        self.tell(|| format!("worker {worker}: the start of {} hangs", story::lease(lease)));
+        self.at(hangs_until, Ev::StartReturns(worker, lease.fence));
+    }
+
+    fn process_of(&self, worker: usize, grant: &Grant) -> Process {
+        let lease = grant.lease;
         let run = usize::try_from(lease.run.0 - 1).expect("runs are few");
         let facts = self.schedule.runs[run].facts[lease.step.0 as usize];
         let timeout = grant.timeout.map(windlass_core::time::Span::as_millis);
@@ -35,16 +51,47 @@ impl World<'_> {
             }
             Some(_) | None => ((!facts.hangs).then_some(facts.takes), facts.ends_as(lease.attempt)),
         };
-        let grace = grant.kill_grace.as_millis();
         let life = self.workers[worker].incarnation;
+        let grace = grant.kill_grace.as_millis();
+        Process {
+            lease,
+            life,
+            grace,
+            takes,
+            outcome,
+            version: 0,
+            tether_at: None,
+            is_starting: true,
+        }
+    }
+
+    /// From now on while this lasts, starts on the worker's host do not return.
+    pub(crate) fn starts_hang(&mut self, worker: usize, until: u64) {
+        let guard = &mut self.workers[worker].guard;
+        guard.starts_hang_until = guard.starts_hang_until.max(until);
+    }
+
+    /// A start that hung returns. One that was ended meanwhile never does.
+    pub(crate) fn start_returns(&mut self, worker: usize, fence: Fence) {
+        if self.workers[worker].processes.contains_key(&fence) {
+            self.process_runs(worker, fence);
+        }
+    }
+
+    /// The step executes its first instruction.
+    fn process_runs(&mut self, worker: usize, fence: Fence) {
+        let process = self.process_mut(worker, fence);
+        process.is_starting = false;
+        let (lease, life, takes, version) =
+            (process.lease, process.life, process.takes, process.version);
+        self.tell(|| format!("worker {worker} starts {}", story::lease(lease)));
+        let seen = self.witness.started(worker, lease);
+        self.check(seen);
         if self.workers[worker].processes.values().any(|other| other.life != life) {
             self.marks.hit("process of a former life ran beside the next life");
         }
-        let process = Process { life, grace, outcome, version: 0, guard_at: None };
-        self.workers[worker].processes.insert(lease.fence, process);
-        self.workers[worker].started.push(lease.fence);
         if let Some(takes) = takes {
-            self.at(self.now + takes, Ev::ProcessEnd(worker, lease.fence, 0));
+            self.at(self.now + takes, Ev::ProcessEnd(worker, fence, version));
         }
     }
 
@@ -61,6 +108,7 @@ impl World<'_> {
             StopHow::Kill => 1,
         };
         let (fence, version) = (stop.fence, process.version);
+        process.takes = process.takes.filter(|_| !process.is_starting);
         let Stop { how, why, .. } = stop;
         self.tell(|| format!("worker {worker} stops {fence} ({how:?}, {why}), gone in {delay} ms"));
         self.at(self.now + delay, Ev::ProcessEnd(worker, fence, version));
@@ -85,52 +133,30 @@ impl World<'_> {
     }
 
     /// A process ended. If it is of a former life, the worker does not learn of it.
-    fn life_reaps(&mut self, worker: usize, life: Incarnation, ended: (Fence, Outcome)) {
+    pub(crate) fn life_reaps(&mut self, worker: usize, life: Incarnation, ended: (Fence, Outcome)) {
         if life == self.workers[worker].incarnation {
-            self.worker_reaps(worker, ended.0, ended.1);
+            self.guard_tells(worker, ended.0, ended.1);
         }
     }
 
-    fn process_gone(&mut self, worker: usize, fence: Fence) {
+    pub(crate) fn process_gone(&mut self, worker: usize, fence: Fence) {
         self.tell(|| format!("worker {worker}: the process of {fence} is gone"));
-        self.workers[worker].processes.remove(&fence);
+        let process = self.workers[worker].processes.remove(&fence);
         self.witness.gone(fence);
-    }
-
-    /// The guard learns by when each process must be gone.
-    pub(crate) fn guard_learns(&mut self, worker: usize) {
-        let Some(session) = &self.workers[worker].session else { return };
-        let clock = self.schedule.workers[worker].clock;
-        let mut planned = Vec::new();
-        let it = &self.workers[worker];
-        // The guard of a former life has its deadlines from that.
-        for (fence, process) in
-            it.processes.iter().filter(|(_, process)| process.life == it.incarnation)
-        {
-            let at = session.deadline(*fence).map(|deadline| clock.truth(deadline.kills_at));
-            if at != process.guard_at {
-                planned.push((*fence, at));
-            }
-        }
-        for (fence, at) in planned {
-            if let Some(process) = self.workers[worker].processes.get_mut(&fence) {
-                process.guard_at = at;
-            }
-            if let Some(at) = at {
-                self.at(at + 1, Ev::GuardKill(worker, fence));
-            }
+        let Some(process) = process.filter(|process| process.is_starting) else { return };
+        self.marks.hit("hung start ended with its tether");
+        if self.bugs.on(Bug::HungStartRunsLater) {
+            // No process id was known that could be killed, and no tether held the start.
+            let takes = process.takes.unwrap_or(1_000);
+            let version = process.version + 1;
+            let later = Process { version, takes: Some(takes), tether_at: None, ..process };
+            self.workers[worker].processes.insert(fence, later);
         }
     }
 
-    /// The guard ends a process whose deadline has passed, whatever its worker does.
-    pub(crate) fn guard_kills(&mut self, worker: usize, fence: Fence) {
-        let now = self.now;
-        let due = |process: &&Process| process.guard_at.is_some_and(|at| at < now);
-        let known = self.workers[worker].processes.get(&fence).filter(due);
-        let Some(life) = known.map(|process| process.life) else { return };
-        self.marks.hit("lock-holding process ended for lost contact");
-        self.process_gone(worker, fence);
-        self.life_reaps(worker, life, (fence, Outcome::plain(OutcomeKind::Lost)));
+    pub(crate) fn process_mut(&mut self, worker: usize, fence: Fence) -> &mut Process {
+        let process = self.workers[worker].processes.get_mut(&fence);
+        process.expect("it was found a moment ago")
     }
 
     /// The first act of a node that wakes: what has outlived its lease is ended.
@@ -138,31 +164,29 @@ impl World<'_> {
         if self.workers[worker].node_frozen_until > self.now {
             return;
         }
-        let fences: Vec<Fence> = self.workers[worker].processes.keys().copied().collect();
-        for fence in fences {
-            self.guard_kills(worker, fence);
+        for fence in self.fences_of(worker, |_| true) {
+            self.tether_kills(worker, fence);
         }
         self.witness.freeze(worker, false);
     }
 
-    /// Ends all processes of a worker's life at once.
-    pub(crate) fn kill_all(&mut self, worker: usize) {
-        let life = self.workers[worker].incarnation;
-        self.kill_where(worker, |process| process.life == life);
+    /// Ends all processes of one life of a worker at once.
+    pub(crate) fn kill_life(&mut self, worker: usize, life: Incarnation) {
+        for fence in self.fences_of(worker, |process| process.life == life) {
+            self.process_gone(worker, fence);
+        }
     }
 
     /// Ends what former lives of a worker left on other hosts.
     pub(crate) fn kill_former_lives(&mut self, worker: usize) {
         let life = self.workers[worker].incarnation;
-        self.kill_where(worker, |process| process.life != life);
-    }
-
-    fn kill_where(&mut self, worker: usize, doomed: impl Fn(&Process) -> bool) {
-        let processes = self.workers[worker].processes.iter();
-        let fences: Vec<Fence> =
-            processes.filter(|(_, process)| doomed(process)).map(|(fence, _)| *fence).collect();
-        for fence in fences {
+        for fence in self.fences_of(worker, |process| process.life != life) {
             self.process_gone(worker, fence);
         }
+    }
+
+    pub(crate) fn fences_of(&self, worker: usize, which: impl Fn(&Process) -> bool) -> Vec<Fence> {
+        let processes = self.workers[worker].processes.iter();
+        processes.filter(|(_, process)| which(process)).map(|(fence, _)| *fence).collect()
     }
 }

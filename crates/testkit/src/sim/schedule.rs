@@ -16,7 +16,8 @@ use super::rng::Rng;
 pub struct Schedule {
     /// Where it comes from; also the chance inside it.
     pub seed: u64,
-    pub(crate) ttl: u64,
+    /// How long leases last under each leader.
+    pub(crate) ttls: Vec<u64>,
     pub(crate) leaders: Vec<Clock>,
     pub(crate) workers: Vec<WorkerSketch>,
     pub(crate) runs: Vec<RunSketch>,
@@ -95,10 +96,18 @@ pub(crate) enum FaultKind {
     /// The worker's host is cut off, and another one starts as the same worker, with a copy of the state directory. Guard and
     /// children of the first host go on; when this ends, that host is told that it is superseded.
     HostCopied(usize),
+    /// Worker and guard die together and nothing reports it; each tether ends its step.
+    GuardCrash(usize),
+    /// The worker's guard stops; worker, tethers and children go on. What passes through the guard waits.
+    GuardHang(usize),
+    /// Starts on the worker's host do not return while this lasts: a file system does not answer.
+    HungStarts(usize),
     /// The worker's process stops; guard and children go on.
     WorkerFreeze(usize),
     /// The whole node stops.
     NodeFreeze(usize),
+    /// This leader alone does not reach the store; some of its operations take effect all the same.
+    StoreCut(usize),
     CutUp(usize),
     CutDown(usize),
     CutBoth(usize),
@@ -116,6 +125,13 @@ pub(crate) enum FaultKind {
     RollBack(u64, StoreHistory),
     Cancel(usize, CancelLevel),
     Drain(usize),
+    /// The worker's credential was stolen and is revoked. The worker does not hear of it while this lasts, and the thief
+    /// claims that nothing of it is alive.
+    Revoke(usize),
+    /// A run is ended as one that the engine cannot decide on.
+    Condemn(usize),
+    /// A lock is taken away from a lease that holds it.
+    ForceRelease,
     /// The worker is told to finish what it runs and is started anew when the fault ends.
     WorkerRestart(usize),
 }
@@ -161,7 +177,7 @@ impl Schedule {
         let gust = rng.chance(500);
         Self {
             seed,
-            ttl: rng.pick(&[5_000, 10_000, 15_000]),
+            ttls: ttls(&mut rng, leaders),
             leaders: (0..leaders).map(|_| clock(&mut rng)).collect(),
             workers,
             runs,
@@ -185,6 +201,13 @@ impl Schedule {
     pub fn run_count(&self) -> usize {
         self.runs.len()
     }
+}
+
+/// Lease durations: mostly one for all leaders, as it should be configured.
+fn ttls(rng: &mut Rng, leaders: usize) -> Vec<u64> {
+    const TTLS: [u64; 3] = [5_000, 10_000, 15_000];
+    let (common, differ) = (rng.pick(&TTLS), rng.chance(300));
+    (0..leaders).map(|_| if differ { rng.pick(&TTLS) } else { common }).collect()
 }
 
 fn clock(rng: &mut Rng) -> Clock {
@@ -211,6 +234,9 @@ fn labels(rng: &mut Rng, own: bool) -> Vec<&'static str> {
     plans::LABELS.into_iter().filter(|_| rng.chance(550)).chain(reserved).collect()
 }
 
+/// Faults that a schedule may be mostly about, by their number in [`faults`].
+const FAVOURITES: [u64; 19] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 21, 22, 23, 24];
+
 fn faults(
     rng: &mut Rng,
     leaders: usize,
@@ -219,53 +245,85 @@ fn faults(
     heals_at: u64,
 ) -> Vec<Fault> {
     let count = rng.range(5, 12);
-    let favourite = rng.below(15);
+    let favourite = rng.pick(&FAVOURITES);
     let mut list = Vec::new();
     for _ in 0..count {
-        let what = if rng.chance(400) { favourite } else { rng.below(21) };
+        let what = if rng.chance(400) { favourite } else { rng.below(29) };
         let (leader, worker) = (rng.index(leaders), rng.index(workers.len()));
-        let what = match what {
-            0 => FaultKind::LeaderCrash(leader),
-            1 => FaultKind::LeaderFreeze(leader),
-            2 => FaultKind::WorkerCrash(worker),
-            3 => FaultKind::NodeCrash(worker),
-            4 => FaultKind::WorkerFreeze(worker),
-            5 => FaultKind::NodeFreeze(worker),
-            6 => FaultKind::CutUp(worker),
-            7 => FaultKind::CutDown(worker),
-            8 => FaultKind::CutBoth(worker),
-            9 => FaultKind::CutAll,
-            10 => FaultKind::JournalRefuses,
-            11 => FaultKind::JournalUnknown,
-            12 => FaultKind::JournalSlow,
-            13 => FaultKind::JournalDown,
-            14 => FaultKind::HandOver(leader),
-            15 => FaultKind::Cancel(
-                rng.index(runs),
-                rng.pick(&[CancelLevel::Stop, CancelLevel::Kill]),
-            ),
-            16 => FaultKind::Drain(worker),
-            18 => FaultKind::RollBack(
-                rng.range(1, 12),
-                rng.pick(&[StoreHistory::Unproven, StoreHistory::Lost]),
-            ),
-            19 => FaultKind::HostCopied(worker),
-            17 => FaultKind::LeaderCrashAt(leader, rng.pick(&CrashPoint::ALL)),
-            _ => FaultKind::WorkerRestart(worker),
-        };
+        let what = fault_kind(rng, what, (leader, worker, runs));
         let lasts = if rng.chance(500) { rng.range(100, 4_000) } else { rng.range(4_000, 30_000) };
-        list.push(Fault { at: rng.below(heals_at), lasts, what });
+        let at = rng.below(heals_at);
+        list.extend(accompanied(rng, Fault { at, lasts, what }, worker));
     }
     list.sort_by_key(|fault| fault.at);
     list
+}
+
+/// The fault of this number.
+fn fault_kind(
+    rng: &mut Rng,
+    number: u64,
+    (leader, worker, runs): (usize, usize, usize),
+) -> FaultKind {
+    match number {
+        0 => FaultKind::LeaderCrash(leader),
+        1 => FaultKind::LeaderFreeze(leader),
+        2 => FaultKind::WorkerCrash(worker),
+        3 => FaultKind::NodeCrash(worker),
+        4 => FaultKind::WorkerFreeze(worker),
+        5 => FaultKind::NodeFreeze(worker),
+        6 => FaultKind::CutUp(worker),
+        7 => FaultKind::CutDown(worker),
+        8 => FaultKind::CutBoth(worker),
+        9 => FaultKind::CutAll,
+        10 => FaultKind::JournalRefuses,
+        11 => FaultKind::JournalUnknown,
+        12 => FaultKind::JournalSlow,
+        13 => FaultKind::JournalDown,
+        14 => FaultKind::HandOver(leader),
+        15 => FaultKind::Cancel(rng.index(runs), rng.pick(&[CancelLevel::Stop, CancelLevel::Kill])),
+        16 => FaultKind::Drain(worker),
+        18 => FaultKind::RollBack(
+            rng.range(1, 12),
+            rng.pick(&[StoreHistory::Unproven, StoreHistory::Lost]),
+        ),
+        19 => FaultKind::HostCopied(worker),
+        21 => FaultKind::GuardCrash(worker),
+        22 => FaultKind::GuardHang(worker),
+        23 => FaultKind::HungStarts(worker),
+        24 => FaultKind::StoreCut(leader),
+        25 => FaultKind::Revoke(worker),
+        26 => FaultKind::Condemn(rng.index(runs)),
+        27 | 28 => FaultKind::ForceRelease,
+        17 => FaultKind::LeaderCrashAt(leader, rng.pick(&CrashPoint::ALL)),
+        _ => FaultKind::WorkerRestart(worker),
+    }
+}
+
+/// A fault, with another one that makes its consequences visible: the worker falls silent as well.
+fn accompanied(rng: &mut Rng, fault: Fault, worker: usize) -> Vec<Fault> {
+    let Fault { at, lasts, what } = fault;
+    let cut = FaultKind::CutBoth(worker);
+    match what {
+        FaultKind::GuardHang(_) | FaultKind::HungStarts(_) if rng.chance(600) => {
+            let lasts = lasts.max(rng.range(8_000, 25_000));
+            let after = at + rng.below(1_500);
+            vec![Fault { at, lasts, what }, Fault { at: after, lasts, what: cut }]
+        }
+        FaultKind::HandOver(_) if rng.chance(500) => {
+            let (after, long) = (at + rng.range(300, 4_000), rng.range(8_000, 20_000));
+            vec![fault, Fault { at: after, lasts: long, what: cut }]
+        }
+        _ => vec![fault],
+    }
 }
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: ttl {} ms, heals at {} ms, {:?}",
-            self.seed, self.ttl, self.heals_at, self.weather
+            "seed {}: ttl {:?} ms, heals at {} ms, {:?}",
+            self.seed, self.ttls, self.heals_at, self.weather
         )?;
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(

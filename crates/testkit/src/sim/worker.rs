@@ -11,6 +11,7 @@ use windlass_core::session::{
     StopReason, Verdict, WorkerSession,
 };
 
+use super::guard::{GuardNode, GuardOrder};
 use super::link::{Down, Up};
 use super::process::Process;
 use super::world::{Ev, World};
@@ -37,6 +38,7 @@ pub(crate) struct WorkerNode {
     cut_down_until: u64,
     /// The guard's report that nobody confirmed yet.
     unheard: Option<(Incarnation, Vec<Fence>)>,
+    pub(crate) guard: GuardNode,
 }
 
 impl WorkerNode {
@@ -201,17 +203,23 @@ impl World<'_> {
         }
     }
 
-    /// A session is over: everything is ended, what is not reported goes to the spool, and a new life begins.
+    /// A session is over: everything is ended, what is not reported goes to the spool, and a new life begins. A worker whose
+    /// guard hangs is killed and started again instead.
     fn new_life(&mut self, worker: usize) {
-        self.kill_all(worker);
+        if self.workers[worker].guard.is_hung(self.now) {
+            self.worker_crashes(worker);
+            return self.worker_starts(worker);
+        }
         let it = &mut self.workers[worker];
+        let life = it.incarnation;
         if let Some(session) = it.session.take() {
             it.spool = session.spool();
         }
         it.started.clear();
         it.reaped.clear();
-        it.former = FormerLife::ProvenDead(vec![it.incarnation]);
-        it.incarnation = Incarnation(it.incarnation.0 + 1);
+        it.former = FormerLife::ProvenDead(vec![life]);
+        self.kill_life(worker, life);
+        self.workers[worker].incarnation = Incarnation(life.0 + 1);
         let pause = self.rng.range(50, 300);
         self.wake_worker(worker, self.now + pause);
     }
@@ -219,8 +227,12 @@ impl World<'_> {
     fn act(&mut self, worker: usize, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Start(grant) => self.process_starts(worker, &grant),
-                Action::Stop(stop) => self.process_stops(worker, stop),
+                Action::Start(grant) => {
+                    let session = self.workers[worker].session.as_ref();
+                    let deadline = session.and_then(|it| it.deadline(grant.lease.fence));
+                    self.guard_is_told(worker, GuardOrder::Start(grant, deadline));
+                }
+                Action::Stop(stop) => self.guard_is_told(worker, GuardOrder::Stop(stop)),
                 Action::LineUp(_) | Action::Withdraw(_) => unreachable!("leases expire here"),
             }
         }
@@ -288,17 +300,37 @@ impl World<'_> {
         if self.workers[worker].down {
             return;
         }
-        self.kill_all(worker);
+        let started = self.workers[worker].started.clone();
+        let had_session = self.workers[worker].session.is_some();
+        let Some(life) = self.worker_vanishes(worker) else { return };
+        if had_session {
+            self.workers[worker].unheard = Some((life, started.clone()));
+        }
+        self.guard_left_alone(worker, started);
+    }
+
+    /// The worker's process is gone; what was spooled is on disk. Returns its life.
+    pub(crate) fn worker_vanishes(&mut self, worker: usize) -> Option<Incarnation> {
         let it = &mut self.workers[worker];
+        if it.down {
+            return None;
+        }
         it.down = true;
         it.reaped.clear();
+        it.started.clear();
         it.former = FormerLife::ProvenDead(vec![it.incarnation]);
-        let Some(session) = it.session.take() else { return };
-        it.spool = session.spool();
-        let (life, started) = (it.incarnation, std::mem::take(&mut it.started));
-        it.unheard = Some((life, started.clone()));
-        let delay = self.rng.range(1, 50);
-        self.at(self.now + delay, Ev::GuardReport(worker, life, started));
+        it.unheard = None;
+        if let Some(session) = it.session.take() {
+            it.spool = session.spool();
+        }
+        Some(it.incarnation)
+    }
+
+    /// With a credential that was revoked: nothing of the worker is alive, and nothing was started.
+    pub(crate) fn thief_lies(&mut self, worker: usize) {
+        let life = self.workers[worker].incarnation;
+        self.workers[worker].unheard = Some((life, Vec::new()));
+        self.at(self.now + 10, Ev::GuardReport(worker, life, Vec::new()));
     }
 
     pub(crate) fn guard_reports(&mut self, worker: usize, life: Incarnation, started: Vec<Fence>) {
@@ -311,22 +343,15 @@ impl World<'_> {
         self.at(self.now + pause, Ev::GuardReport(worker, life, started));
     }
 
-    /// Worker, guard and children die together; nobody reports. What was spooled is on disk.
+    /// Worker, guard and children die together, and nothing reports it.
     pub(crate) fn node_crashes(&mut self, worker: usize) {
-        if self.workers[worker].down {
-            return;
+        let Some(life) = self.worker_vanishes(worker) else { return };
+        self.kill_life(worker, life);
+        for life in self.workers[worker].guard.dies_with_host() {
+            self.kill_life(worker, life);
         }
-        self.kill_all(worker);
-        let it = &mut self.workers[worker];
-        it.down = true;
-        it.reaped.clear();
         // It comes back after another boot.
-        it.former = FormerLife::Unknown;
-        it.unheard = None;
-        if let Some(session) = it.session.take() {
-            it.spool = session.spool();
-        }
-        it.started.clear();
+        self.workers[worker].former = FormerLife::Unknown;
     }
 
     /// Another host starts with a copy of the worker's state directory. It proves nothing of the first host, which is cut off
@@ -342,15 +367,22 @@ impl World<'_> {
         (it.cut_up_until, it.cut_down_until) = (0, 0);
         it.frozen_until = 0;
         it.wakes_at = 0;
+        it.guard.begins_anew();
         self.wake_worker(worker, self.now);
     }
 
     pub(crate) fn worker_starts(&mut self, worker: usize) {
-        let it = &mut self.workers[worker];
-        if !it.down {
+        if !self.workers[worker].down {
             return;
         }
+        let life = self.workers[worker].incarnation;
+        let proven = self.guard_lock_is_free(worker, life);
+        let it = &mut self.workers[worker];
         it.down = false;
+        it.guard.begins_anew();
+        if !proven {
+            it.former = FormerLife::Unknown;
+        }
         it.wakes_at = 0;
         it.frozen_until = it.frozen_until.min(self.now);
         it.incarnation = Incarnation(it.incarnation.0 + 1);

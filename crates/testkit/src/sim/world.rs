@@ -72,7 +72,12 @@ pub(crate) enum Ev {
     StoreApply(usize, u32, StoreOp),
     StoreReply(usize, u32, StoreResult),
     ProcessEnd(usize, Fence, u64),
-    GuardKill(usize, Fence),
+    /// The start of a step returns, long after it was ordered.
+    StartReturns(usize, Fence),
+    TetherKill(usize, Fence),
+    /// The tethers of a life see that their guard is gone.
+    TethersAlone(usize, Incarnation),
+    GuardResumes(usize),
     GuardReport(usize, Incarnation, Vec<Fence>),
     Thaw(usize),
     FaultBegin(usize),
@@ -207,7 +212,10 @@ impl<'a> World<'a> {
             Ev::StoreApply(leader, life, op) => self.store_applies(leader, life, op),
             Ev::StoreReply(leader, life, result) => self.store_replies(leader, life, result),
             Ev::ProcessEnd(worker, fence, version) => self.process_ends(worker, fence, version),
-            Ev::GuardKill(worker, fence) => self.guard_kills(worker, fence),
+            Ev::StartReturns(worker, fence) => self.start_returns(worker, fence),
+            Ev::TetherKill(worker, fence) => self.tether_kills(worker, fence),
+            Ev::TethersAlone(worker, life) => self.tethers_end_life(worker, life),
+            Ev::GuardResumes(worker) => self.guard_resumes(worker),
             Ev::GuardReport(worker, life, fences) => self.guard_reports(worker, life, fences),
             Ev::Thaw(worker) => self.node_thaws(worker),
             Ev::FaultBegin(fault) => self.fault_begins(fault),
@@ -225,9 +233,12 @@ impl<'a> World<'a> {
             Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) => Some(
                 self.workers[*worker].frozen_until.max(self.workers[*worker].node_frozen_until),
             ),
-            Ev::ProcessEnd(worker, ..) | Ev::GuardKill(worker, _) | Ev::GuardReport(worker, ..) => {
-                Some(self.workers[*worker].node_frozen_until)
-            }
+            Ev::ProcessEnd(worker, ..)
+            | Ev::StartReturns(worker, _)
+            | Ev::TetherKill(worker, _)
+            | Ev::TethersAlone(worker, _)
+            | Ev::GuardResumes(worker)
+            | Ev::GuardReport(worker, ..) => Some(self.workers[*worker].node_frozen_until),
             Ev::ToClient(..)
             | Ev::StoreApply(..)
             | Ev::Thaw(_)

@@ -85,6 +85,9 @@ impl Engine {
         (lease.term, lease.since, lease.led_since) = (self.term, self.now, None);
         // Its worker may not have heard of a shorter TTL yet and count on the one that it knows.
         lease.ttl = lease.ttl.max(self.ttl);
+        if lease.started_at.is_some() {
+            self.watch_overdue(lease_ix);
+        }
     }
 
     pub(in crate::engine) fn started(&mut self, lease_ix: u32) -> Result<(), ApplyError> {

@@ -160,6 +160,11 @@ impl Engine {
             return;
         };
         self.board.locks[lock].release(fence);
+        if self.config.bugs.on(Bug::ForcedReleaseFreesAll) {
+            for lock in self.board.locks.indices() {
+                self.board.locks[lock].release(fence);
+            }
+        }
         for lease in self.leases.indices() {
             let lease = &mut self.leases[lease];
             if let (true, Some(locks)) = (lease.fence == fence, &lease.locks) {

@@ -43,6 +43,9 @@ pub(crate) struct Witness {
     pub(super) workers: BTreeMap<WorkerId, WorkerBook>,
     pub(super) lost: BTreeSet<WorkerId>,
     pub(super) drained: BTreeSet<WorkerId>,
+    pub(super) revoked: BTreeSet<WorkerId>,
+    /// Locks that were taken away from a lease.
+    pub(super) forced: BTreeSet<(Fence, Box<str>)>,
     /// Fences whose process started, ever.
     pub(super) started: BTreeSet<Fence>,
     /// Processes that are alive now, with their worker.
@@ -118,7 +121,7 @@ pub(super) struct StepBook {
 impl Witness {
     pub(crate) fn new(schedule: &Schedule) -> Self {
         Self {
-            ttl: schedule.ttl,
+            ttl: schedule.ttls.iter().copied().max().unwrap_or_default(),
             term: Term(0),
             led_at: Time::ZERO,
             own: None,
@@ -130,6 +133,8 @@ impl Witness {
             workers: BTreeMap::new(),
             lost: BTreeSet::new(),
             drained: BTreeSet::new(),
+            revoked: BTreeSet::new(),
+            forced: BTreeSet::new(),
             started: BTreeSet::new(),
             alive: BTreeMap::new(),
             frozen: BTreeSet::new(),
@@ -176,7 +181,21 @@ impl Witness {
 
     pub(super) fn holds(&self, fence: Fence, lock: &str) -> bool {
         let lease = &self.leases[&fence];
-        self.spec(lease.run, lease.step).locks.iter().any(|used| &*used.name == lock)
+        let wants = self.spec(lease.run, lease.step).locks.iter().any(|used| &*used.name == lock);
+        wants && !self.forced.contains(&(fence, lock.into()))
+    }
+
+    /// A live lease that holds a lock, one with several locks if there is one, and its first lock.
+    pub(crate) fn lock_holder(&self) -> Option<(Box<str>, Fence)> {
+        let locks = |fence: &Fence| {
+            let lease = &self.leases[fence];
+            self.spec(lease.run, lease.step).locks.as_slice()
+        };
+        let held = |fence: &Fence| {
+            let first = locks(fence).first()?;
+            self.holds(*fence, &first.name).then(|| (first.name.as_ref().into(), *fence))
+        };
+        self.live.iter().filter_map(held).max_by_key(|(_, fence)| locks(fence).len())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::engine::{CancelLevel, Event, Settled};
+use windlass_core::engine::{CancelLevel, CancelReason, Event, Settled};
 use windlass_core::id::{Fence, RunId, Term, WorkerId};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::session::StopReason;
@@ -58,7 +58,10 @@ impl Witness {
                 Ok(())
             }
             Event::RunEnded { run, status } => self.run_ended(*run, *status),
-            Event::Granted { .. } => self.granted(at, event, marks),
+            Event::Granted { worker, fence, .. } => {
+                self.not_revoked(*worker, *fence)?;
+                self.granted(at, event, marks)
+            }
             Event::Confirmed { fence, .. } => {
                 self.lease_mut(*fence)?.led_since = None;
                 Ok(())
@@ -75,20 +78,8 @@ impl Witness {
             Event::KeyTaken { .. } | Event::KeyAwaited { .. } | Event::KeyRecalled { .. } => {
                 self.asked_for_key(at, event, marks)
             }
-            Event::WorkerReturned { .. }
-            | Event::WorkerLost { .. }
-            | Event::WorkerDrained { .. }
-            | Event::WorkerEnded { .. }
-            | Event::WorkerForgotten { .. }
-            | Event::Braked { .. }
-            | Event::Started { .. }
-            | Event::LockForced { .. }
-            | Event::WorkerEnrolled { .. }
-            | Event::WorkerRevoked { .. }
-            | Event::TokenCreated { .. }
-            | Event::TokenRevoked { .. }
-            | Event::Acted { .. }
-            | Event::RunSealed { .. } => Ok(()),
+            // Workers and access: see `note_presence`.
+            _ => Ok(()),
         }
     }
 
@@ -100,11 +91,18 @@ impl Witness {
         }
     }
 
+    fn not_revoked(&self, worker: WorkerId, fence: Fence) -> Result<(), Broken> {
+        must(!self.revoked.contains(&worker), "I22 access", || {
+            format!("{fence} for {worker}, which was revoked")
+        })
+    }
+
     fn registered(&mut self, event: &Event, marks: &mut Marks) {
         let Event::WorkerRegistered { worker, incarnation, labels, slots, .. } = event else {
             return;
         };
-        let book = WorkerBook { life: *incarnation, labels: labels.clone(), slots: *slots };
+        let (life, labels) = (*incarnation, labels.clone());
+        let book = WorkerBook { life, labels, slots: *slots };
         if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
@@ -124,8 +122,14 @@ impl Witness {
         {
             self.lost.insert(*worker);
         }
-        if let Event::WorkerDrained { worker } = event {
+        if let Event::WorkerDrained { worker } | Event::WorkerRevoked { worker } = event {
             self.drained.insert(*worker);
+        }
+        if let Event::WorkerRevoked { worker } = event {
+            self.revoked.insert(*worker);
+        }
+        if let Event::LockForced { lock, fence } = event {
+            self.forced.insert((*fence, lock.clone()));
         }
     }
 
@@ -210,8 +214,11 @@ fn mark(event: &Event, marks: &mut Marks) {
         Event::WorkerReturned { .. } => marks.hit("worker returned"),
         Event::WorkerEnded { .. } => marks.hit("guard reported the end of a life"),
         Event::Braked { .. } => marks.hit("brake on mass loss"),
+        Event::RunCancelled { reason: CancelReason::Defect, .. } => marks.hit("run condemned"),
         Event::RunCancelled { level: CancelLevel::Kill, .. } => marks.hit("cancelled: killed"),
         Event::RunCancelled { level: CancelLevel::Stop, .. } => marks.hit("cancelled: stopped"),
+        Event::LockForced { .. } => marks.hit("lock released by force"),
+        Event::WorkerRevoked { .. } => marks.hit("worker revoked"),
         Event::Confirmed { .. } => marks.hit("lease confirmed by a new leader"),
         Event::StopOrdered { why: StopReason::Overdue, .. } => {
             marks.hit("overdue step told to stop");
@@ -232,9 +239,7 @@ fn mark(event: &Event, marks: &mut Marks) {
         | Event::Ended { .. }
         | Event::BackoffEnded { .. }
         | Event::ConditionHeld { .. }
-        | Event::LockForced { .. }
         | Event::WorkerEnrolled { .. }
-        | Event::WorkerRevoked { .. }
         | Event::TokenCreated { .. }
         | Event::TokenRevoked { .. }
         | Event::Acted { .. }

@@ -23,6 +23,11 @@ impl Witness {
         must(!lease.was_released(), "I4 one lease", || {
             format!("{fence} starts after it was handed back")
         })?;
+        let strict = self.spec(at.run, at.step).stops_on_lost_contact();
+        let passed_on = lease.end.is_some() && !self.disputed.contains(&fence);
+        must(!strict || !passed_on, "I12 self-fence", || {
+            format!("{fence} starts after its lease has ended")
+        })?;
         let book = &self.runs[&at.run];
         let ready = book.needs_met(at.step);
         must(ready || !self.live.contains(&fence), "I5 dependency", || {

@@ -1,0 +1,219 @@
+//! The guard of a worker, and its tethers: what passes through the guard, and what ends without it.
+//!
+//! Orders and deadlines go from the worker through the guard to the tether of a step; ends come back the same way. A guard
+//! that hangs holds all of that up. The tether has the last deadline that reached it, keeps it by itself, and ends its step
+//! when its guard is gone. A start that does not return is ended with its tether.
+
+use windlass_core::id::{Fence, Incarnation};
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::planted::Bug;
+use windlass_core::session::{Deadline, Grant, Stop};
+
+use super::process::Process;
+use super::world::{Ev, World};
+
+/// What a worker tells its guard to do.
+#[derive(Clone, Debug)]
+pub(crate) enum GuardOrder {
+    Start(Grant, Option<Deadline>),
+    Stop(Stop),
+}
+
+/// The guards of a worker's host.
+#[derive(Default)]
+pub(crate) struct GuardNode {
+    /// The guard of this life does nothing before.
+    hung_until: u64,
+    /// Starts do not return before.
+    pub(crate) starts_hang_until: u64,
+    /// What the guard has not read yet.
+    inbox: Vec<GuardOrder>,
+    /// Ends that the guard has not told its worker.
+    untold: Vec<(Fence, Outcome)>,
+    /// Lives whose worker is gone while their guard hung, with every lease that they started.
+    orphaned: Vec<(Incarnation, Vec<Fence>)>,
+}
+
+impl GuardNode {
+    pub(crate) const fn is_hung(&self, now: u64) -> bool {
+        self.hung_until > now
+    }
+
+    /// The host is gone: nothing is left of the lives whose guards hung either.
+    pub(crate) fn dies_with_host(&mut self) -> Vec<Incarnation> {
+        self.begins_anew();
+        std::mem::take(&mut self.orphaned).into_iter().map(|(life, _)| life).collect()
+    }
+
+    /// Another guard begins; of the last one nothing is known here any more.
+    pub(crate) fn begins_anew(&mut self) {
+        self.hung_until = 0;
+        self.inbox.clear();
+        self.untold.clear();
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn guard_hangs(&mut self, worker: usize, until: u64) {
+        let guard = &mut self.workers[worker].guard;
+        guard.hung_until = guard.hung_until.max(until);
+        self.at(until, Ev::GuardResumes(worker));
+    }
+
+    /// Passes an order on, unless the guard hangs: then it waits.
+    pub(crate) fn guard_is_told(&mut self, worker: usize, order: GuardOrder) {
+        if self.workers[worker].guard.is_hung(self.now) {
+            self.workers[worker].guard.inbox.push(order);
+        } else {
+            self.guard_obeys(worker, order);
+        }
+    }
+
+    fn guard_obeys(&mut self, worker: usize, order: GuardOrder) {
+        match order {
+            GuardOrder::Start(grant, deadline) => {
+                if !self.start_is_too_late(worker, &grant, deadline) {
+                    self.process_starts(worker, &grant);
+                }
+            }
+            GuardOrder::Stop(stop) => self.process_stops(worker, stop),
+        }
+    }
+
+    /// Whether the deadline of a start has passed while it was held up. It is told as lost then and never happens.
+    fn start_is_too_late(
+        &mut self,
+        worker: usize,
+        grant: &Grant,
+        deadline: Option<Deadline>,
+    ) -> bool {
+        let local = self.schedule.workers[worker].clock.local(self.now);
+        let fence = grant.lease.fence;
+        // Later deadlines have been read with the order.
+        let session = self.workers[worker].session.as_ref();
+        let deadline = session.and_then(|session| session.deadline(fence)).or(deadline);
+        let late = deadline.is_some_and(|deadline| deadline.kills_at <= local);
+        if !late || self.bugs.on(Bug::HeldUpStartRuns) {
+            return false;
+        }
+        self.marks.hit("start held up by its guard until it was too late");
+        self.worker_reaps(worker, fence, Outcome::plain(OutcomeKind::Lost));
+        true
+    }
+
+    /// Tells the worker of an end, unless its guard hangs: then that waits.
+    pub(crate) fn guard_tells(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
+        if self.workers[worker].guard.is_hung(self.now) {
+            self.workers[worker].guard.untold.push((fence, outcome));
+        } else {
+            self.worker_reaps(worker, fence, outcome);
+        }
+    }
+
+    /// A guard that hung goes on: it reads what waited, in order, and ends what is left of lives without a worker.
+    pub(crate) fn guard_resumes(&mut self, worker: usize) {
+        for (life, started) in std::mem::take(&mut self.workers[worker].guard.orphaned) {
+            self.kill_life(worker, life);
+            self.at(self.now + 1, Ev::GuardReport(worker, life, started));
+        }
+        if self.workers[worker].guard.is_hung(self.now) {
+            return;
+        }
+        let inbox = std::mem::take(&mut self.workers[worker].guard.inbox);
+        for order in inbox {
+            self.guard_obeys(worker, order);
+        }
+        for (fence, outcome) in std::mem::take(&mut self.workers[worker].guard.untold) {
+            self.worker_reaps(worker, fence, outcome);
+        }
+        self.guard_learns(worker);
+        // The guard itself ends what a tether left.
+        for fence in self.fences_of(worker, |_| true) {
+            self.tether_kills(worker, fence);
+        }
+    }
+
+    /// The worker is gone, or begins another life: its guard ends everything and reports, now or when it goes on.
+    pub(crate) fn guard_left_alone(&mut self, worker: usize, started: Vec<Fence>) {
+        let life = self.workers[worker].incarnation;
+        if self.workers[worker].guard.is_hung(self.now) {
+            self.workers[worker].guard.orphaned.push((life, started));
+            return;
+        }
+        self.kill_life(worker, life);
+        let delay = self.rng.range(1, 50);
+        self.at(self.now + delay, Ev::GuardReport(worker, life, started));
+    }
+
+    /// Worker and guard die together. The tethers see it a little later.
+    pub(crate) fn guard_dies(&mut self, worker: usize) {
+        let Some(life) = self.worker_vanishes(worker) else { return };
+        let delay = self.rng.range(1, 1_500);
+        if self.bugs.on(Bug::TetherOutlivesGuard) {
+            for fence in self.fences_of(worker, |process| process.life == life) {
+                self.process_mut(worker, fence).tether_at = None;
+            }
+            return;
+        }
+        self.at(self.now + delay, Ev::TethersAlone(worker, life));
+    }
+
+    pub(crate) fn tethers_end_life(&mut self, worker: usize, life: Incarnation) {
+        if !self.fences_of(worker, |process| process.life == life).is_empty() {
+            self.marks.hit("guard died: the tether ended its step");
+        }
+        self.kill_life(worker, life);
+    }
+
+    /// Whether a new life on this host finds the lock of its former guard free. Tethers hold it too.
+    pub(crate) fn guard_lock_is_free(&self, worker: usize, life: Incarnation) -> bool {
+        let held = !self.fences_of(worker, |process| process.life == life).is_empty();
+        let orphaned = &self.workers[worker].guard.orphaned;
+        let hung = orphaned.iter().any(|(other, _)| *other == life);
+        self.bugs.on(Bug::GuardLockFreedEarly) || !(held || hung)
+    }
+
+    /// The tethers learn by when each step must be gone, if the guard passes it on.
+    pub(crate) fn guard_learns(&mut self, worker: usize) {
+        let it = &self.workers[worker];
+        let Some(session) = it.session.as_ref().filter(|_| !it.guard.is_hung(self.now)) else {
+            return;
+        };
+        let clock = self.schedule.workers[worker].clock;
+        let mut planned = Vec::new();
+        // The guard of a former life has its deadlines from that.
+        for (fence, process) in
+            it.processes.iter().filter(|(_, process)| process.life == it.incarnation)
+        {
+            let at = session.deadline(*fence).map(|deadline| clock.truth(deadline.kills_at));
+            if at != process.tether_at {
+                planned.push((*fence, at));
+            }
+        }
+        for (fence, at) in planned {
+            self.process_mut(worker, fence).tether_at = at;
+            if let Some(at) = at {
+                self.at(at + 1, Ev::TetherKill(worker, fence));
+            }
+        }
+    }
+
+    /// The tether ends its step when the deadline has passed, whatever worker and guard do.
+    pub(crate) fn tether_kills(&mut self, worker: usize, fence: Fence) {
+        let now = self.now;
+        let due = |process: &&Process| process.tether_at.is_some_and(|at| at < now);
+        let known = self.workers[worker].processes.get(&fence).filter(due);
+        let Some(life) = known.map(|process| process.life) else { return };
+        let hung = life == self.workers[worker].incarnation
+            && self.workers[worker].guard.is_hung(self.now);
+        if hung && self.bugs.on(Bug::TetherIgnoresDeadline) {
+            return;
+        }
+        self.marks.hit("lock-holding process ended for lost contact");
+        if hung {
+            self.marks.hit("guard hung: the tether ended its step");
+        }
+        self.process_gone(worker, fence);
+        self.life_reaps(worker, life, (fence, Outcome::plain(OutcomeKind::Lost)));
+    }
+}
