@@ -35,9 +35,10 @@ impl Engine {
     /// When steps of a class that waits for a worker since then are looked at.
     pub(super) fn looked_at(&self, class: &Class, since: Time, wait: Span) -> Time {
         let since = since.max(class.empty_since);
-        let soon = Some(since + CREWED_PATIENCE);
+        let soon = Some(self.wait_ends(since, CREWED_PATIENCE));
         let soon = soon.filter(|at| !self.crewed.is_empty() && *at > self.now);
-        soon.map_or(since + wait, |soon| soon.min(since + wait))
+        let ends = self.wait_ends(since, wait);
+        soon.map_or(ends, |soon| soon.min(ends))
     }
 
     /// How a step ends that nobody can run since then, if it has waited for long enough.
@@ -47,7 +48,8 @@ impl Engine {
         class: &Class,
         (since, wait): (Time, Span),
     ) -> Option<Settled> {
-        let waited = |patience| since.max(class.empty_since) + patience <= self.now;
+        let since = since.max(class.empty_since);
+        let waited = |patience| self.wait_ends(since, patience) <= self.now;
         let run = &self.runs[run_ix];
         // Whose only workers have died is not what nobody could ever run.
         let never_served = class.empty_since <= run.submitted_at;

@@ -289,7 +289,7 @@ impl Engine {
         let class = &self.board.classes[lane.key.class];
         let worker =
             (class.workers == 0).then(|| self.looked_at(class, since, lane.key.wait_for_worker));
-        let lock = lane.locks.is_some().then(|| since + lane.key.wait_for_lock);
+        let lock = lane.locks.is_some().then(|| self.wait_ends(since, lane.key.wait_for_lock));
         let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
         let opens = self.opens_to_all(lane).filter(|at| *at > self.now);
         let Some(at) = [worker, lock, claim, opens].into_iter().flatten().min() else { return };

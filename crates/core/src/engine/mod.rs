@@ -12,6 +12,7 @@
 //! | `grant`, `prefer`, `give_back` | which step goes to which worker; which lease is asked back |
 //! | `ending` | what follows when a lease ends: done, retry or another hand-out |
 //! | `settle`, `crewed` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
+//! | `absence`, `clock_doubt` | time in which no leader led; time that nothing may be deleted by |
 //! | `once` | what is done once under a key: whose it is, who waits, who takes over what is on record |
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
 //! | `transition` | the one table of a step's life |
@@ -21,6 +22,7 @@
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
 //! | `report`, `queue`, `standing`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
 
+mod absence;
 mod apply;
 mod audit;
 mod board;

@@ -180,8 +180,11 @@ impl Engine {
     /// A step has waited for its key as long as it may.
     pub(super) fn key_waited(&mut self, out: &mut Out, run_ix: u32, step: StepIx) {
         let Some(run) = self.runs.get(run_ix).filter(|run| run.plan.has_step(step)) else { return };
-        let over = run.step(step).since + run.spec(step).wait_for_lock <= self.now;
-        let Some((_, by)) = self.ledger.awaited((run_ix, step)).filter(|_| over) else { return };
+        let Some((_, by)) = self.ledger.awaited((run_ix, step)) else { return };
+        let ends = self.wait_ends(run.step(step).since, run.spec(step).wait_for_lock);
+        if ends > self.now {
+            return self.timers.set(ends, Timer::Key(run_ix, step));
+        }
         let by = by.map_or(run.id, |(by, _)| self.runs[by].id);
         self.emit_settled(out, run_ix, step, Settled::FailedNoKey { by });
     }
@@ -191,7 +194,7 @@ impl Engine {
         let (key, by) = self.ledger.awaited((run_ix, step))?;
         let by = by.unwrap_or((run_ix, step));
         let run = &self.runs[run_ix];
-        let fails_at = run.step(step).since + run.spec(step).wait_for_lock;
+        let fails_at = self.wait_ends(run.step(step).since, run.spec(step).wait_for_lock);
         let (run, name) = (&self.runs[by.0], self.runs[by.0].plan.name(by.1));
         Some(Why::Key { key: (&**key).into(), run: run.id, name: name.into(), fails_at })
     }

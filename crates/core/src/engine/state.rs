@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::absence::Absences;
 use super::board::Board;
 use super::clock_doubt::ClockDoubt;
 use super::config::Config;
@@ -86,6 +87,8 @@ pub struct Engine {
     pub(super) ledger: Ledger,
     /// What is doubted of the journal's time.
     pub(super) clock_doubt: ClockDoubt,
+    /// When no leader led: that counts against no wait.
+    pub(super) absences: Absences,
 }
 
 /// How fast silent workers are given up when many are silent at once.
@@ -174,6 +177,7 @@ impl Engine {
             acts: Acts::default(),
             ledger: Ledger::default(),
             clock_doubt: ClockDoubt::default(),
+            absences: Absences::default(),
         }
     }
 

@@ -171,11 +171,16 @@ impl Engine {
         let Some(run) = self.runs.get(run_ix) else {
             return;
         };
-        let due = run.options.timeout.is_some_and(|timeout| run.submitted_at + timeout <= self.now);
-        if due && run.cancel.is_none() && !run.status.is_terminal() {
-            let (level, reason) = (CancelLevel::Stop, CancelReason::Deadline);
-            self.emit(out, Event::RunCancelled { run: run.id, level, reason });
+        let Some(timeout) = run.options.timeout else { return };
+        if run.cancel.is_some() || run.status.is_terminal() {
+            return;
         }
+        let ends = self.wait_ends(run.submitted_at, timeout);
+        if ends > self.now {
+            return self.timers.set(ends, Timer::RunDeadline(run_ix));
+        }
+        let (level, reason) = (CancelLevel::Stop, CancelReason::Deadline);
+        self.emit(out, Event::RunCancelled { run: run.id, level, reason });
     }
 
     /// A started step should have been ended by its worker long ago: it is told to stop and not renewed any more. Its
@@ -246,6 +251,7 @@ impl Engine {
         let locked_out = lane.locks.is_some() && !self.board.may_take(lane_ix);
         // An embargo is no wait for another holder: what it takes is not charged to the step.
         let since = queued.since.max(self.embargo.until);
-        (locked_out && since + lane.key.wait_for_lock <= self.now).then_some(Settled::FailedNoLock)
+        let ends = self.wait_ends(since, lane.key.wait_for_lock);
+        (locked_out && ends <= self.now).then_some(Settled::FailedNoLock)
     }
 }

@@ -164,7 +164,7 @@ impl Engine {
             let since = run.step(step).since.max(class.empty_since);
             return Why::NoWorker {
                 placement: describe(&class.placement),
-                fails_at: since + lane.key.wait_for_worker,
+                fails_at: self.wait_ends(since, lane.key.wait_for_worker),
                 workers: self.eliminations(lane),
             };
         }

@@ -1,5 +1,6 @@
 //! Stories of the engine and the session: who does what, and what happens when something goes wrong.
 
+mod absence;
 mod access;
 mod capabilities;
 mod cascade;

@@ -36,6 +36,9 @@ impl Engine {
         self.now = self.now.max(at);
         self.at_work = event.run();
         self.clock_doubt.event(self.now, matches!(event, Event::Led { .. }));
+        // A leader that takes over from itself has led all the time.
+        let takes_over = matches!(event, Event::Led { term, .. } if *term != self.term);
+        self.absences.event(self.now, takes_over);
         self.fold(event)
     }
 
