@@ -58,6 +58,10 @@ pub(crate) struct Witness {
     pub(super) embargo: Time,
     /// Leases that were granted before the store lost something: what was said of them may have been forgotten.
     pub(super) disputed: BTreeSet<Fence>,
+    /// When the last event was.
+    pub(super) last_event: Time,
+    /// From when to when no leader led.
+    pub(super) absences: Vec<(Time, Time)>,
 }
 
 pub(super) struct WorkerBook {
@@ -94,6 +98,7 @@ impl LeaseBook {
 pub(super) struct RunBook {
     pub(super) plan: Arc<Plan>,
     pub(super) options: RunOptions,
+    pub(super) submitted_at: Time,
     pub(super) order: u64,
     pub(super) status: RunStatus,
     pub(super) cancel: Option<CancelLevel>,
@@ -143,6 +148,8 @@ impl Witness {
             keys: KeyBooks::default(),
             disputed: BTreeSet::new(),
             embargo: Time::ZERO,
+            last_event: Time::ZERO,
+            absences: Vec::new(),
         }
     }
 

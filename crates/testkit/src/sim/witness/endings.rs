@@ -1,6 +1,6 @@
 //! Rules on how leases and steps end, and what follows.
 
-use windlass_core::engine::{Event, Next, Settled, UNHEARD_MAX};
+use windlass_core::engine::{Event, Next, Settled, UNHEARD_MAX, Unplaceable};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
 use windlass_core::plan::When;
@@ -119,7 +119,7 @@ impl Witness {
         must(free, "I10 state machine", || {
             format!("run {run} {step} is {} and settled {settled:?}", state.status)
         })?;
-        self.has_reason((run, step), settled)?;
+        self.has_reason((run, step), settled, at)?;
         self.step_mut(run, step)?.status = settled.status();
         if matches!(settled, Settled::Withheld { .. } | Settled::SkippedUnplaceable) {
             self.run_mut(run)?.idle.insert(step);
@@ -128,7 +128,12 @@ impl Witness {
     }
 
     /// What a step was settled for is so.
-    fn has_reason(&self, (run, step): (RunId, StepIx), settled: &Settled) -> Result<(), Broken> {
+    fn has_reason(
+        &self,
+        (run, step): (RunId, StepIx),
+        settled: &Settled,
+        at: Time,
+    ) -> Result<(), Broken> {
         let book = &self.runs[&run];
         match settled {
             Settled::Blocked { cause } => {
@@ -154,9 +159,16 @@ impl Witness {
                 let asks = book.plan.spec(step).is_some_and(|spec| spec.when != When::Holds);
                 must(asks, "I5 dependency", || format!("run {run} {step} asked for nothing"))?;
             }
+            Settled::FailedNoWorker if book.options.unplaceable == Unplaceable::Wait => {
+                let led = self.led_time(book.step(step).since, at);
+                let waited = led >= self.spec(run, step).wait_for_worker;
+                must(waited, "L5 deadlines", || {
+                    format!("run {run} {step} failed after {led} under a leader without a worker")
+                })?;
+            }
             Settled::SkippedByCondition
-            | Settled::Superseded { .. }
             | Settled::FailedNoWorker
+            | Settled::Superseded { .. }
             | Settled::SkippedUnplaceable
             | Settled::FailedNoLock
             | Settled::FailedTooLarge { .. }

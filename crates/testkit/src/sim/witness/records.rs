@@ -39,6 +39,7 @@ impl Witness {
         }
         mark(event, marks);
         self.note_presence(event);
+        self.note_absence(at, event);
         self.fold(at, event, marks)
     }
 
@@ -53,7 +54,10 @@ impl Witness {
                 Ok(())
             }
             Event::RunSubmitted { .. } => self.submitted(at, event, marks),
-            Event::RunCancelled { run, level, .. } => {
+            Event::RunCancelled { run, level, reason } => {
+                if *reason == CancelReason::Deadline {
+                    self.deadline_passed(*run, at)?;
+                }
                 self.run_mut(*run)?.cancel = Some(*level);
                 Ok(())
             }
@@ -106,6 +110,29 @@ impl Witness {
         if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
+    }
+
+    /// No leader led between a takeover and the event before it.
+    fn note_absence(&mut self, at: Time, event: &Event) {
+        if matches!(event, Event::Led { term, .. } if *term != self.term) {
+            self.absences.push((self.last_event, at));
+        }
+        self.last_event = at;
+    }
+
+    /// How much of the time since then a leader led.
+    pub(super) fn led_time(&self, since: Time, at: Time) -> Span {
+        let absent = self.absences.iter().map(|(from, to)| to.since((*from).max(since)));
+        absent.fold(at.since(since), Span::less)
+    }
+
+    /// The deadline of a run counts the time under a leader alone.
+    fn deadline_passed(&self, run: RunId, at: Time) -> Result<(), Broken> {
+        let Some(book) = self.runs.get(&run) else { return Ok(()) };
+        let led = self.led_time(book.submitted_at, at);
+        must(book.options.timeout.is_some_and(|timeout| led >= timeout), "L5 deadlines", || {
+            format!("run {run} was ended by its deadline after {led} under a leader")
+        })
     }
 
     /// Who is there to be given something, and who is not.
@@ -173,6 +200,7 @@ impl Witness {
         let mut book = RunBook {
             plan: plan.clone(),
             options: *options,
+            submitted_at: at,
             order: self.runs.len() as u64,
             status: RunStatus::Running,
             cancel: None,
