@@ -54,15 +54,21 @@ impl<K: Ord> Buckets<K> {
     /// assert!(buckets.take("b", now).is_ok());
     /// ```
     pub fn take(&mut self, who: K, now: Time) -> Result<(), Span> {
+        self.take_many(who, 1, now)
+    }
+
+    /// Takes several drops at once: all of them, or none and how long to wait before. More than a bucket holds are counted
+    /// as a full bucket, so that the wait always ends.
+    pub fn take_many(&mut self, who: K, drops: u32, now: Time) -> Result<(), Span> {
         let rate = self.rate;
         if !self.own.contains_key(&who) && self.own.len() >= self.most {
             self.own.retain(|_, bucket| !bucket.is_full(rate, now));
             if self.own.len() >= self.most {
-                return self.shared.take(rate, now);
+                return self.shared.take(rate, drops, now);
             }
         }
         let full = Bucket { level: rate.full(), at: now };
-        self.own.entry(who).or_insert(full).take(rate, now)
+        self.own.entry(who).or_insert(full).take(rate, drops, now)
     }
 }
 
@@ -73,12 +79,13 @@ impl Rate {
 }
 
 impl Bucket {
-    fn take(&mut self, rate: Rate, now: Time) -> Result<(), Span> {
+    fn take(&mut self, rate: Rate, drops: u32, now: Time) -> Result<(), Span> {
         self.level = self.level_at(rate, now);
         self.at = now;
-        let Some(left) = self.level.checked_sub(DROP) else {
+        let wanted = (u64::from(drops) * DROP).min(rate.full());
+        let Some(left) = self.level.checked_sub(wanted) else {
             let each_second = u64::from(rate.each_second).max(1);
-            return Err(Span::millis((DROP - self.level).div_ceil(each_second)));
+            return Err(Span::millis((wanted - self.level).div_ceil(each_second)));
         };
         self.level = left;
         Ok(())
@@ -126,6 +133,15 @@ mod tests {
         let wait = buckets.take(1, at(50)).unwrap_err();
         assert!(buckets.take(1, at(50) + wait.less(Span::millis(1))).is_err());
         assert!(buckets.take(1, at(50) + wait).is_ok());
+    }
+
+    #[test]
+    fn several_drops_are_taken_together_or_not_at_all() {
+        let mut buckets = Buckets::new(RATE, 10);
+        assert!(buckets.take_many(1, 4, at(0)).is_ok());
+        assert_eq!(buckets.take_many(1, 3, at(0)), Err(Span::millis(200)));
+        assert!(buckets.take(1, at(0)).is_ok(), "the refusal took nothing");
+        assert!(buckets.take_many(1, 1_000, at(500)).is_ok(), "a full bucket is enough for any");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 use windlass_core::engine::Event;
-use windlass_core::id::{RunId, WorkerId};
+use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
@@ -35,8 +35,13 @@ struct Unsealed {
     /// The position of its submission.
     first: Position,
     events: History,
+    /// The worker of each hand-out. It is asked for each piece of output, so it must not need the events.
+    granted: BTreeMap<HandOut, WorkerId>,
     ended: bool,
 }
+
+/// A hand-out of a run: step, attempt number, delivery number.
+type HandOut = (StepIx, u16, u16);
 
 /// Which runs are to be sealed.
 #[derive(Clone, Copy, Debug)]
@@ -66,18 +71,11 @@ impl Histories {
         self.read().runs.get(&run).map(|it| it.record.clone())
     }
 
-    /// Who got the hand-out whose output a log is; `None` if nobody did, or if its run is not here.
+    /// The worker that got the hand-out whose output a log is; `None` if there was no such hand-out, or if its run is
+    /// not here. It is one look into an index, however long the history is.
     pub fn granted(&self, log: LogId) -> Option<WorkerId> {
-        let known = self.read();
-        let granted = |(_, recorded): (Position, Recorded)| match recorded.event {
-            Event::Granted { step, attempt, delivery, worker, .. }
-                if (step, attempt, delivery) == (log.step, log.attempt, log.delivery) =>
-            {
-                Some(worker)
-            }
-            _ => None,
-        };
-        known.runs.get(&log.run)?.events.iter().filter_map(granted).last()
+        let hand_out = (log.step, log.attempt, log.delivery);
+        self.read().runs.get(&log.run)?.granted.get(&hand_out).copied()
     }
 
     /// Tells whenever there is more to read.
@@ -172,8 +170,7 @@ impl Known {
                     steps: plan.step_count(),
                     workers: Vec::new(),
                 };
-                let events = History::default();
-                self.runs.insert(run, Unsealed { record, first: position, events, ended: false });
+                self.runs.insert(run, Unsealed::new(record, position));
             }
             Event::RunSealed { .. } => {
                 self.runs.remove(&run);
@@ -187,7 +184,8 @@ impl Known {
             (unsealed.record.status, unsealed.record.ended_at) = (*status, at);
             unsealed.ended = true;
         }
-        if let Event::Granted { worker, .. } = event {
+        if let Event::Granted { step, attempt, delivery, worker, .. } = event {
+            unsealed.granted.insert((*step, *attempt, *delivery), *worker);
             unsealed.worked(*worker, &self.workers);
         }
         unsealed.events.push(position, Recorded { at, event: event.clone() });
@@ -202,6 +200,11 @@ impl Known {
 }
 
 impl Unsealed {
+    fn new(record: RunRecord, first: Position) -> Self {
+        let (events, granted) = (History::default(), BTreeMap::new());
+        Self { record, first, events, granted, ended: false }
+    }
+
     /// Notes the name of a worker that got a lease.
     fn worked(&mut self, worker: WorkerId, names: &BTreeMap<WorkerId, String>) {
         let known = self.record.workers.iter().any(|(known, _)| *known == worker);
@@ -212,5 +215,65 @@ impl Unsealed {
 
     fn sealed(&self) -> SealedRun {
         SealedRun { record: self.record.clone(), events: self.events.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+    use windlass_core::engine::RunOptions;
+    use windlass_core::id::{Fence, Seq};
+    use windlass_core::plan::{PlanBuilder, StepSpec};
+
+    use super::*;
+
+    const RUN: RunId = RunId(7);
+
+    fn granted(delivery: u16) -> (Time, Event) {
+        let event = Event::Granted {
+            run: RUN,
+            step: StepIx(0),
+            attempt: 1,
+            delivery,
+            worker: WorkerId(delivery.into()),
+            fence: Fence(delivery.into()),
+            seq: Seq(1),
+        };
+        (Time::ZERO, event)
+    }
+
+    fn log(delivery: u16) -> LogId {
+        LogId { run: RUN, step: StepIx(0), attempt: 1, delivery }
+    }
+
+    /// A run with a history of so many events, of which the last are three hand-outs.
+    fn long(events: u64) -> Histories {
+        let mut plan = PlanBuilder::new("long");
+        plan.step("build", StepSpec::default());
+        let plan = Arc::new(plan.build().unwrap());
+        let options = RunOptions::default();
+        let submitted = Event::RunSubmitted { run: RUN, plan, options, reused: Vec::new() };
+        let started = Event::Started { run: RUN, step: StepIx(0), fence: Fence(1) };
+        let mut history = vec![(Time::ZERO, submitted)];
+        history.extend((0..events).map(|_| (Time::ZERO, started.clone())));
+        history.extend((1..=3).map(granted));
+        let histories = Histories::default();
+        let last = Position(history.len() as u64);
+        histories.learn(&Published::new(last, history), Position(0));
+        histories
+    }
+
+    #[test]
+    fn the_writer_of_a_log_is_known_without_reading_the_history() {
+        let histories = long(100_000);
+        assert_eq!(histories.granted(log(2)), Some(WorkerId(2)));
+        let began = Instant::now();
+        // To unpack the history a thousand times takes minutes.
+        let unknown = (4..1_004).filter_map(|delivery| histories.granted(log(delivery))).count();
+        assert_eq!(unknown, 0);
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }

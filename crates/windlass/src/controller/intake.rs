@@ -1,13 +1,20 @@
-//! What workers print and hand on is taken in, from those whose it is.
+//! Takes in the output and the large results of workers, whatever link carries them, and hands results out.
+//!
+//! A worker is trusted with its own hand-outs and with nothing else. A request is looked at as a whole before any of it is
+//! written: it has a bound on its pieces, each piece costs one look into an index, and pieces of logs that are not the
+//! worker's are counted against the worker.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::time::Instant;
 use windlass_core::id::WorkerId;
+use windlass_core::rate::{Buckets, Rate};
+use windlass_core::time::{Span, Time};
 
 use super::handle::Handle;
 use super::histories::Histories;
-use crate::link::output::LogChunk;
+use crate::link::output::{LogChunk, PIECES_MAX};
 use crate::logs::{LogId, LogPart, LogStore, NOTES_MAX, VALUE_MAX};
 use crate::store::StoreError;
 
@@ -18,12 +25,38 @@ pub struct Intake {
     histories: Arc<Histories>,
     logs: Arc<dyn LogStore>,
     writers: Writers,
+    strangers: Strangers,
+}
+
+/// Why a request with output was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IntakeError {
+    /// The request has too many pieces. No windlass sends such a request.
+    #[error("{found} pieces of output in one request, and at most {PIECES_MAX} are taken")]
+    TooManyPieces {
+        /// How many there are.
+        found: usize,
+    },
+    /// The worker sends too much for logs that are not its own.
+    #[error(
+        "too many pieces for logs that are not this worker's: try again in {} ms",
+        wait.as_millis()
+    )]
+    TooManyStrangeLogs {
+        /// How long to wait.
+        wait: Span,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Intake {
     /// Keeps output in these logs, which everybody in this process writes to.
     pub fn new(handle: Handle, histories: Arc<Histories>, logs: Arc<dyn LogStore>) -> Self {
-        Self { handle, histories, logs, writers: Writers::default() }
+        let (writers, strangers) = (Writers::default(), Strangers::new());
+        Self { handle, histories, logs, writers, strangers }
     }
 
     /// Keeps pieces that a worker brings, and says how long the log of each is now; nothing of one that is not this
@@ -32,18 +65,24 @@ impl Intake {
         &self,
         worker: WorkerId,
         pieces: Vec<LogChunk>,
-    ) -> Result<Vec<Option<u64>>, StoreError> {
+    ) -> Result<Vec<Option<u64>>, IntakeError> {
+        if pieces.len() > PIECES_MAX {
+            return Err(IntakeError::TooManyPieces { found: pieces.len() });
+        }
+        let is_own = |piece: &LogChunk| {
+            self.writers.writer(&self.handle, &self.histories, piece.log) == Some(worker)
+        };
+        let own: Vec<bool> = pieces.iter().map(is_own).collect();
+        self.strangers.count(worker, own.iter().filter(|own| !**own).count())?;
         let mut sizes = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            sizes.push(self.keep(worker, piece).await?);
+        for (piece, own) in pieces.into_iter().zip(own) {
+            sizes.push(if own { self.keep(piece).await? } else { None });
         }
         Ok(sizes)
     }
 
-    async fn keep(&self, worker: WorkerId, piece: LogChunk) -> Result<Option<u64>, StoreError> {
-        if self.writers.writer(&self.handle, &self.histories, piece.log) != Some(worker) {
-            return Ok(None);
-        }
+    /// Keeps a piece of a worker's own log; nothing of one that is longer than its kind may be.
+    async fn keep(&self, piece: LogChunk) -> Result<Option<u64>, StoreError> {
         let end = piece.at.saturating_add(piece.bytes.len() as u64);
         let most = match piece.log {
             log if log.is_notes() => NOTES_MAX as u64,
@@ -71,7 +110,7 @@ impl Intake {
     }
 }
 
-/// Logs whose writer is remembered. Of others it is looked up again, in the history of their run.
+/// Logs whose writer is remembered. Of others it is looked up again, in the index of their run.
 const REMEMBERED_MAX: usize = 16_384;
 
 /// Who writes which log: the worker that got the hand-out, and nobody else, also when its lease has ended.
@@ -106,4 +145,37 @@ fn holder(handle: &Handle, log: LogId) -> Option<WorkerId> {
         let lease = view.engine.lease(log.run, log.step)?;
         ((lease.attempt, lease.delivery) == (log.attempt, log.delivery)).then_some(lease.worker)
     })
+}
+
+/// Pieces for logs that are not the worker's own: four full requests at once, then a thousand pieces a second. A worker whose
+/// controller lost its store sends such pieces in good faith, and has to get rid of them.
+const STRANGE: Rate = Rate { each_second: 1_000, at_once: 4_096 };
+
+/// Workers that are counted apart.
+const COUNTED_MAX: usize = 16_384;
+
+/// How many pieces each worker may still send for logs that are not its own.
+#[derive(Debug)]
+struct Strangers {
+    began: Instant,
+    left: Mutex<Buckets<WorkerId>>,
+}
+
+impl Strangers {
+    fn new() -> Self {
+        let left = Mutex::new(Buckets::new(STRANGE, COUNTED_MAX));
+        Self { began: Instant::now(), left }
+    }
+
+    /// Counts so many pieces of a worker; refuses them all if there are too many.
+    fn count(&self, worker: WorkerId, pieces: usize) -> Result<(), IntakeError> {
+        if pieces == 0 {
+            return Ok(());
+        }
+        let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.take_many(worker, pieces, Time::from_millis(now))
+            .map_err(|wait| IntakeError::TooManyStrangeLogs { wait })
+    }
 }

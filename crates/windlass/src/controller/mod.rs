@@ -41,7 +41,7 @@ mod wishes;
 pub use frames::{Frame, Frames};
 pub use handle::{Handle, NotLeader};
 pub use histories::Histories;
-pub use intake::Intake;
+pub use intake::{Intake, IntakeError};
 pub use node::{Node, NodeConfig, NodeError, StandBy};
 pub use tables::TableKeeper;
 pub use upkeep::{Keeping, Upkeep};

@@ -10,7 +10,7 @@ use windlass_core::id::{RunId, WorkerId};
 use windlass_core::session::Refusal;
 
 use crate::archive::FindError;
-use crate::controller::NotLeader;
+use crate::controller::{IntakeError, NotLeader};
 use crate::journal::Leading;
 use crate::link::http::{LEADER_HEADER, PROTOCOL, Problem};
 use crate::store::StoreError;
@@ -189,6 +189,19 @@ impl From<NotLeader> for Refused {
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store_failed", error.to_string())
+    }
+}
+
+impl From<IntakeError> for Refused {
+    fn from(error: IntakeError) -> Self {
+        let (status, code) = match error {
+            IntakeError::TooManyPieces { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            IntakeError::TooManyStrangeLogs { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_requests")
+            }
+            IntakeError::Store(error) => return error.into(),
+        };
+        Self::new(status, code, error.to_string())
     }
 }
 

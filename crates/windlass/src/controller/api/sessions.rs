@@ -15,8 +15,9 @@ use super::input::{Body, Json, Path};
 use super::refused::Refused;
 use super::router::Api;
 use super::{access, names};
+use crate::controller::IntakeError;
 use crate::link::http::{EndedReport, LOG_SIZE_HEADER, ValueAsked};
-use crate::link::output::{LogChunk, LogsTaken};
+use crate::link::output::{LogChunk, LogsTaken, PIECES_MAX};
 
 /// Bytes of output that one request may carry: the answer comes when they are written, so that a worker has no more
 /// than this on its way, and a hundred of them no more than the controller can hold.
@@ -80,10 +81,19 @@ pub(super) async fn logs(
     Body(body): Body,
 ) -> Result<Answered<LogsTaken>, Refused> {
     let worker = access::worker(&headers, id)?.worker_id();
-    let pieces: Vec<LogChunk> = postcard::from_bytes(&body)
-        .map_err(|error| Refused::bad(format!("the body is no output: {error}")))?;
-    let sizes = api.intake.take(worker, pieces).await?;
+    let sizes = api.intake.take(worker, pieces(&body)?).await?;
     Ok(Answered(LogsTaken { sizes, credit: CREDIT }))
+}
+
+/// The pieces of a request. Their number comes first, and is looked at before any of them is read.
+fn pieces(body: &[u8]) -> Result<Vec<LogChunk>, Refused> {
+    let no_output =
+        |error: postcard::Error| Refused::bad(format!("the body is no output: {error}"));
+    let (found, _): (usize, _) = postcard::take_from_bytes(body).map_err(no_output)?;
+    if found > PIECES_MAX {
+        return Err(IntakeError::TooManyPieces { found }.into());
+    }
+    postcard::from_bytes(body).map_err(no_output)
 }
 
 /// `POST /workers/{id}/cancel`: a step of it has its run end.

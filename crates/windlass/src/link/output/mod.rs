@@ -6,6 +6,6 @@ mod shipping;
 mod spool;
 mod stored;
 
-pub use piece::{LogChunk, LogsTaken};
+pub use piece::{LogChunk, LogsTaken, PIECES_MAX};
 pub use shipping::{ShippedLogs, Shipping, Ships, UnsentOutput};
 pub use stored::StoredOutput;

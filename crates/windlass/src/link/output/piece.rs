@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::bytes;
 use crate::logs::LogId;
 
+/// Pieces that one request may have: one of each log of a busy worker. A longer list is refused unread.
+pub const PIECES_MAX: usize = 1_024;
+
 /// A piece of an attempt's output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChunk {

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use windlass_core::id::RunId;
 
-use super::piece::{LogChunk, LogsTaken};
+use super::piece::{LogChunk, LogsTaken, PIECES_MAX};
 use super::spool::Spool;
 use crate::link::Carried;
 use crate::logs::{LogId, LogPart, LogStore, READ_MAX};
@@ -258,7 +258,7 @@ impl Shipping {
         true
     }
 
-    /// What is to be shipped next: a piece of each log in turn, as much as the leader takes.
+    /// What is to be shipped next: a piece of each log in turn, as much and as many as the leader takes.
     fn gather(&mut self) -> Vec<LogChunk> {
         let logs = self.logs.desk.logs().clone();
         let after = logs.range((Bound::Excluded(self.turn), Bound::Unbounded));
@@ -266,7 +266,10 @@ impl Shipping {
         let mut room = self.credit;
         let mut pieces = Vec::new();
         for (log, progress) in after.chain(upto) {
-            if progress.shipped < progress.written && room > 0 {
+            if room == 0 || pieces.len() >= PIECES_MAX {
+                break;
+            }
+            if progress.shipped < progress.written {
                 let bytes = self.logs.spool.read(*log, progress.shipped, room).unwrap_or_default();
                 if bytes.is_empty() {
                     self.logs.desk.lost(*log);
@@ -308,5 +311,48 @@ impl Shipping {
             logs.remove(&log);
             self.logs.spool.remove(log);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::StepIx;
+
+    use super::*;
+    use crate::shutdown::ShutdownSender;
+
+    /// Takes everything, and notes how many pieces each request had.
+    #[derive(Debug, Default)]
+    struct Counting(Mutex<Vec<usize>>);
+
+    impl Ships for Counting {
+        fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
+            self.0.lock().unwrap().push(pieces.len());
+            let end = |piece: &LogChunk| Some(piece.at + piece.bytes.len() as u64);
+            let sizes = pieces.iter().map(end).collect();
+            Box::pin(async move { Ok(LogsTaken { sizes, credit: 1 << 20 }) })
+        }
+
+        fn fetch(&self, _: LogId, _: u64) -> Carried<'_, LogPart> {
+            Box::pin(async { Ok(LogPart::default()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn no_request_has_more_pieces_than_the_leader_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(folder.path().join("logs")).unwrap();
+        let count = PIECES_MAX + 500;
+        for step in 0..count {
+            let step = StepIx(u32::try_from(step).unwrap());
+            spool.append(LogId { run: RunId(7), step, attempt: 1, delivery: 1 }, b"x").unwrap();
+        }
+        let link = Arc::new(Counting::default());
+        let ships = Arc::clone(&link) as Arc<dyn Ships>;
+        let (_, shipping) = ShippedLogs::open(folder.path().join("logs"), ships).unwrap();
+        let (sender, shutdown) = ShutdownSender::new();
+        sender.shut_down();
+        shipping.run(shutdown).await;
+        assert_eq!(*link.0.lock().unwrap(), [PIECES_MAX, 500]);
     }
 }

@@ -7,9 +7,12 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 use windlass::controller::api::Bounds;
+use windlass::core::id::{RunId, StepIx};
 use windlass::core::rate::Rate;
+use windlass::link::output::{LogChunk, PIECES_MAX};
+use windlass::logs::LogId;
 
-use super::arrange::{Ask, Controller, Setup, TOKEN, read_to_end};
+use super::arrange::{Answer, Ask, Controller, Setup, TOKEN, read_to_end};
 
 const WAITS: &str = "name: waits\nsteps: { s: { run: make } }\n";
 
@@ -78,6 +81,47 @@ async fn workers_that_have_joined_are_not_counted() {
         refused.push(controller.ask(ask).await.status);
     }
     assert!(refused.contains(&401) && refused.contains(&429), "{refused:?}");
+    controller.shut_down().await;
+}
+
+/// A worker of this name that joined by hand, as the headers of its requests and its path.
+async fn joined(controller: &Controller, name: &str) -> (String, String) {
+    let joined = controller.post("/workers/register", &json!({ "hostname": name })).await.json;
+    let secret = joined["secret"].as_str().expect("it has one").to_owned();
+    (secret, format!("/workers/{}", joined["worker_id"].as_str().expect("a number")))
+}
+
+/// Sends so many pieces of output for logs that were never handed out.
+async fn send_unknown(
+    controller: &Controller,
+    (secret, worker): &(String, String),
+    pieces: usize,
+) -> Answer {
+    let log = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 };
+    let pieces = vec![LogChunk { log, at: 0, bytes: b"x".to_vec() }; pieces];
+    let body = postcard::to_stdvec(&pieces).expect("plain data");
+    let headers = vec![("windlass-worker", &**secret)];
+    let path = format!("{worker}/logs");
+    controller.ask(Ask { method: "POST", path: &path, headers, body }).await
+}
+
+#[tokio::test]
+async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_not() {
+    let controller = Controller::start().await;
+    let (hostile, honest) = (joined(&controller, "a").await, joined(&controller, "b").await);
+    let long = send_unknown(&controller, &hostile, 100_000).await;
+    assert_eq!(long.refusal(), (413, "too_large"));
+    let mut last = send_unknown(&controller, &hostile, PIECES_MAX).await;
+    assert_eq!(last.json["sizes"][0], json!(null), "{last:?}");
+    for _ in 0..200 {
+        last = send_unknown(&controller, &hostile, PIECES_MAX).await;
+        if last.status != 200 {
+            break;
+        }
+    }
+    assert_eq!(last.refusal(), (429, "too_many_requests"));
+    assert!(last.head.contains("retry-after: 1"), "{}", last.head);
+    assert_eq!(send_unknown(&controller, &honest, 3).await.status, 200);
     controller.shut_down().await;
 }
 

@@ -11,6 +11,7 @@ use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
 use windlass::core::session::{Refusal, Register};
 use windlass::core::time::Span;
+use windlass::link::output::{LogChunk, PIECES_MAX, Ships as _};
 use windlass::link::post::{Epoch, Key, MailError, Mailboxes, MemoryMailboxes};
 use windlass::link::{Link as _, LinkError};
 use windlass::logs::{LogId, LogStore as _};
@@ -79,6 +80,26 @@ async fn output_that_is_not_a_workers_own_is_not_kept() {
     let forged = windlass::link::output::LogChunk { log, at: 0, bytes: b"forged".to_vec() };
     let taken = windlass::link::output::Ships::ship(&other.link, vec![forged]).await;
     assert_eq!(taken.expect("it answers").sizes, [None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn output_for_unknown_logs_is_counted_against_the_worker_that_sends_it() {
+    let (journal, place, witness) = (journal(), memory(), Arc::new(Witness::default()));
+    let _leader = Leader::start(&journal, &place).await.expect("nobody leads");
+    let [mate, other] = [(); 2].map(|()| Mate::join(&place, &witness));
+    let unknown = |count: usize| {
+        let log = LogId { run: run(1), attempt: 1, delivery: 1, ..LogId::default() };
+        vec![LogChunk { log, at: 0, bytes: b"x".to_vec() }; count]
+    };
+    assert!(mate.link.ship(unknown(PIECES_MAX + 1)).await.is_err(), "that is too long a list");
+    let mut taken = Vec::new();
+    for _ in 0..6 {
+        taken.push(mate.link.ship(unknown(PIECES_MAX)).await.is_ok());
+    }
+    assert!(taken[0] && !taken[5], "{taken:?}");
+    assert_eq!(other.link.ship(unknown(1)).await.expect("it sent little").sizes, [None]);
+    pass(Span::secs(5)).await;
+    assert!(mate.link.ship(unknown(PIECES_MAX)).await.is_ok(), "it has waited");
 }
 
 #[tokio::test(start_paused = true)]
