@@ -7,14 +7,17 @@ It shows all that a worker of one's own has to do (docs/api.md, "Workers of your
 
     register    once; with its secret again, it takes over from its former life
     claim       a step, with a request_id that it repeats until it is answered: no step is claimed twice by mistake
-    heartbeat   while the step runs, naming its fence; the answer names what must be stopped
+    heartbeat   while the step runs, naming its fence; the answer names what must be stopped, and when the lease expires
     events      what the step prints, as it comes
-    complete    how it ended, under its fence; 409 `stale` means that the step is somebody else's by now
+    complete    how it ended; 409 `stale` means that another worker has the step by now
+    goodbye     before it ends: nothing of its steps is left, so their locks are free at once
 
-A controller that is away is asked again until it is back. SIGTERM lets the step finish, then the worker ends.
+A controller that is away is asked again until it is back. A step that holds a lock is ended before its lease expires.
+SIGTERM lets the step finish, then the worker ends.
 """
 
 import argparse
+import datetime
 import json
 import os
 import signal
@@ -63,7 +66,7 @@ class Controller:
             time.sleep(PAUSE)
         return None
 
-    def ask(self, path, body):
+    def ask(self, path, body, patience=PATIENCE):
         headers = {"content-type": "application/json"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
@@ -71,7 +74,7 @@ class Controller:
             headers["windlass-worker"] = self.secret
         request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=patience) as answer:
                 text = answer.read()
                 return json.loads(text) if text else None
         except urllib.error.HTTPError as error:
@@ -94,6 +97,16 @@ class Worker:
                 self.ending.wait(PAUSE)
             else:
                 Step(self, offer).run()
+        self.goodbye()
+
+    def goodbye(self):
+        """Leaves. The step is over and its processes are dead. Without an answer its leases end by time."""
+        if self.id is None:
+            return
+        try:
+            self.controller.ask(f"/workers/{self.id}/goodbye", {})
+        except (Refused, OSError) as error:
+            say(f"no goodbye: {error}")
 
     def register(self):
         me = {"hostname": self.name, "capabilities": self.labels, "slots": 1}
@@ -126,12 +139,13 @@ class Step:
         self.fence, self.path = offer["fence"], f"/steps/{offer['step_id']}"
         self.process, self.over = None, threading.Event()
         self.stopped = self.stale = False
+        self.deadline = deadline(offer["lease_expires_at"])
 
     def run(self):
         say(f"{self.offer['phase']}: begins under fence {self.fence}")
         with tempfile.NamedTemporaryFile() as outputs:
             status, code = self.execute(outputs.name)
-            done = {"fence": self.fence, "status": status, "outputs": read_outputs(outputs.name)}
+            done = {"status": status, "outputs": read_outputs(outputs.name)}
         if code is not None:
             done["exit_code"] = code
         try:
@@ -184,11 +198,18 @@ class Step:
         return ("succeeded" if code == 0 else "failed"), (code if code >= 0 else None)
 
     def beat(self):
-        """Renews the lease until the step is over, and stops it when it is told to."""
-        while not self.over.wait(self.worker.heartbeat):
+        """Renews the lease until the step is over, and stops it when it is told to, or when a lock would be lost."""
+        while not self.over.wait(self.pause()):
+            left = self.deadline - time.monotonic()
+            if self.offer["stop_on_lost_contact"] and left <= 0:
+                self.stop("its lease has expired")
+                continue
             try:
-                beat = {"status": "busy", "leases": [self.fence]}
-                told = self.controller.ask(f"/workers/{self.worker.id}/heartbeat", beat)
+                beat = {"status": "busy", "metrics": {"load": os.getloadavg()[0]}, "leases": [self.fence]}
+                # An answer that comes after the deadline is of no use to a step that holds a lock.
+                patience = left if self.offer["stop_on_lost_contact"] else PATIENCE
+                told = self.controller.ask(f"/workers/{self.worker.id}/heartbeat", beat, patience)
+                self.deadline = deadline(told["lease_expires_at"])
                 if self.fence in told["stop"]:
                     self.stop("it was told to stop")
             except Refused as refused:
@@ -197,6 +218,12 @@ class Step:
                     self.stop(str(refused))
             except OSError as error:
                 say(f"no heartbeat: {error}")
+
+    def pause(self):
+        """How long to wait before the next heartbeat."""
+        if not self.offer["stop_on_lost_contact"]:
+            return self.worker.heartbeat
+        return max(0.01, min(self.worker.heartbeat, self.deadline - time.monotonic()))
 
     def read(self):
         """Hands on what the step prints, as it comes."""
@@ -207,7 +234,7 @@ class Step:
         if self.stale:
             return
         try:
-            self.controller.post(f"{self.path}/events", {"event_type": "output", "payload": text, "fence": self.fence})
+            self.controller.post(f"{self.path}/events", {"event_type": "output", "payload": text})
         except Refused as refused:
             if refused.code == "stale":
                 self.stale = True
@@ -233,6 +260,12 @@ def read_outputs(file):
     with open(file, encoding="utf-8", errors="replace") as lines:
         pairs = [line.rstrip("\n").partition("=") for line in lines]
     return {name: value for name, equals, value in pairs if equals}
+
+
+def deadline(moment):
+    """A moment of the controller's clock on this process's monotonic clock; both machines' clocks have to agree."""
+    expires = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    return time.monotonic() + (expires - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
 
 
 def say(text):

@@ -129,6 +129,8 @@ pub enum Event {
         fence: Fence,
         /// The exchange that it answered.
         seq: Seq,
+        /// When it ends unless it is renewed; `None` if it does not end by time.
+        expires: Option<Time>,
     },
     /// A lease of an earlier term was presented to this leader and goes on.
     Confirmed {

@@ -119,6 +119,7 @@ impl Engine {
             worker: self.workers[worker].id,
             fence: Fence::new(self.generation, self.fences + 1),
             seq: self.workers[worker].peer.last(),
+            expires: self.workers[worker].leases_expire().then(|| self.now + self.ttl),
         };
         self.emit(out, event);
         self.workers[worker].want = self.workers[worker].want.saturating_sub(1);

@@ -12,14 +12,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::lease::Lease;
 use super::lock::Lock;
-use super::run::{Run, StepState};
+use super::run::{Run, Spent, StepState};
 use super::state::Engine;
 use super::worker::WorkerStatus;
 use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
-use crate::outcome::{RunStatus, StepStatus};
+use crate::outcome::{OutcomeKind, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::requirement::Labels;
-use crate::session::{StopHow, StopReason};
+use crate::session::{LeaseRef, StopHow, StopReason};
 use crate::time::{Span, Time};
 
 /// Who leads.
@@ -211,6 +211,28 @@ impl Engine {
         let run = &self.runs[*self.run_ids.get(&run)?];
         let lease = self.leases.get(run.steps.get(step.0 as usize)?.lease)?;
         Some(self.lease_report(lease))
+    }
+
+    /// Whether the end of a lease is on record, and is not one that this report could have led to. A report that is merely
+    /// repeated never contradicts.
+    pub fn contradicts(&self, at: LeaseRef, reported: OutcomeKind) -> bool {
+        let Some(run) = self.run_ids.get(&at.run).map(|run| &self.runs[*run]) else { return false };
+        let spent = run.spent.get(&at.fence).filter(|spent| spent.step == at.step);
+        if let Some(spent) = spent {
+            // A success is never followed by another attempt.
+            return spent.how == Spent::Reported && reported == OutcomeKind::Succeeded;
+        }
+        let step = run.steps.get(at.step.0 as usize);
+        let step = step.filter(|step| step.fence == at.fence && step.status.is_terminal());
+        step.is_some_and(|step| match reported {
+            OutcomeKind::Succeeded => step.status != StepStatus::Succeeded,
+            OutcomeKind::Failed => step.status != StepStatus::Failed,
+            OutcomeKind::TimedOut => step.status != StepStatus::TimedOut,
+            // How a step ends that its worker has cancelled depends on why it was told to stop.
+            OutcomeKind::Cancelled | OutcomeKind::Lost | OutcomeKind::Released => {
+                step.status == StepStatus::Succeeded
+            }
+        })
     }
 
     /// Every lock that an active run names, by name.

@@ -35,4 +35,4 @@ pub use message::{
     Exchange, Finished, FormerLife, Grant, Home, InFlight, LeaseRef, PROVEN_LIVES_MAX, Phase,
     Refusal, Register, Registered, Reply, ReplyBody, Stop, StopHow, StopReason, Verdict,
 };
-pub use worker::{Action, Deadline, SessionConfig, WorkerSession};
+pub use worker::{Action, Deadline, SessionConfig, WorkerSession, safety_margin};

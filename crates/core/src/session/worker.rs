@@ -235,7 +235,7 @@ impl WorkerSession {
         (self.seen, self.ttl, self.interval) = (seq, ttl, interval);
         self.sent.retain(|other, _| *other > seq);
         let counted_from = if self.config.bugs.on(Bug::DeadlineFromReply) { now } else { sent_at };
-        let deadline = counted_from + self.ttl.less(self.margin());
+        let deadline = counted_from + self.ttl.less(safety_margin(self.ttl));
         self.renew(seq, deadline, &body.stops);
         for (fence, Verdict::Accepted | Verdict::Stale) in body.verdicts {
             self.on_verdict(fence);
@@ -248,11 +248,6 @@ impl WorkerSession {
         actions.extend(body.stops.into_iter().filter_map(|stop| self.stop(stop)));
         actions.extend(self.start_queued(now));
         actions
-    }
-
-    /// A tenth of the TTL for clocks that run at different rates, and half a second for a kill to be carried out.
-    fn margin(&self) -> Span {
-        self.ttl.part(10) + Span::millis(500)
     }
 
     fn renew(&mut self, seq: Seq, deadline: Time, stops: &[Stop]) {
@@ -514,6 +509,12 @@ impl WorkerSession {
         let (asks_at, kills_at) = (held.lost_contact_at(self.ttl), held.deadline);
         strict.then_some(Deadline { asks_at, kills_at })
     }
+}
+
+/// How much sooner than its leader a worker takes a lease for ended: a tenth of the TTL for clocks that run at different
+/// rates, and half a second for a kill to be carried out.
+pub fn safety_margin(ttl: Span) -> Span {
+    ttl.part(10) + Span::millis(500)
 }
 
 fn lost_contact(fence: Fence, held: &mut Held, ttl: Span, now: Time) -> Option<Action> {

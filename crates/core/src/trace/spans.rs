@@ -260,7 +260,16 @@ mod tests {
 
     fn granted(delivery: u16) -> Event {
         let (step, worker, fence) = (StepIx(0), WorkerId(3), Fence(delivery.into()));
-        Event::Granted { run: RUN, step, attempt: 1, delivery, worker, fence, seq: Seq(1) }
+        Event::Granted {
+            run: RUN,
+            step,
+            attempt: 1,
+            delivery,
+            worker,
+            fence,
+            seq: Seq(1),
+            expires: None,
+        }
     }
 
     fn ended(fence: u64, outcome: Outcome, next: Next) -> Event {

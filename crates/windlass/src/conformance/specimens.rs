@@ -220,6 +220,7 @@ fn leases() -> Vec<Event> {
         worker: WORKER,
         fence,
         seq: Seq(u64::MAX),
+        expires: Some(Time::from_millis(u64::MAX)),
     };
     let mut events = vec![
         granted,

@@ -111,6 +111,7 @@ pub(super) fn filler(position: u64) -> Recorded {
         worker: WorkerId(1),
         fence: Fence::new(0, position),
         seq: Seq(position),
+        expires: None,
     };
     Recorded { at: Time::from_millis(1_790_000_000_000 + position), event }
 }

@@ -7,6 +7,7 @@ use windlass_core::engine::{Answer, Request};
 use windlass_core::session::{Exchange, Reply};
 
 use super::metrics::Meters;
+use super::self_reports::SelfReports;
 use super::view::Views;
 
 /// This node does not lead, or stopped leading before it could answer: whether the request took effect is not known, and
@@ -21,6 +22,7 @@ pub struct Handle {
     pub(super) inbox: mpsc::Sender<Ask>,
     pub(super) views: Arc<Views>,
     pub(super) meters: Arc<Meters>,
+    pub(super) self_reports: Arc<SelfReports>,
 }
 
 /// A question on its way to the leader.
@@ -54,6 +56,11 @@ impl Handle {
     /// What is counted at this node.
     pub fn meters(&self) -> &Arc<Meters> {
         &self.meters
+    }
+
+    /// What plain workers say of themselves.
+    pub fn self_reports(&self) -> &SelfReports {
+        &self.self_reports
     }
 
     async fn hand_in(&self, ask: Ask) -> Result<(), NotLeader> {

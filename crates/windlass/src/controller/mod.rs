@@ -30,6 +30,7 @@ mod node;
 pub mod observing;
 pub mod post;
 mod reader;
+mod self_reports;
 mod tables;
 #[cfg(feature = "http")]
 pub mod traces;
@@ -43,6 +44,7 @@ pub use handle::{Handle, NotLeader};
 pub use histories::Histories;
 pub use intake::{Intake, IntakeError};
 pub use node::{Node, NodeConfig, NodeError, StandBy};
+pub use self_reports::{SelfReport, SelfReports};
 pub use tables::TableKeeper;
 pub use upkeep::{Keeping, Upkeep};
 pub use view::{Ahead, Followed, Follower, Published, View, Views};

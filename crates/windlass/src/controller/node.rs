@@ -139,8 +139,12 @@ impl Node {
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
         let views = Arc::new(Views::new(begin(journal.snapshot().await?, config.engine)));
         let meters = Arc::<Meters>::default();
-        let handle =
-            Handle { inbox: sender, views: Arc::clone(&views), meters: Arc::clone(&meters) };
+        let handle = Handle {
+            inbox: sender,
+            views: Arc::clone(&views),
+            meters: Arc::clone(&meters),
+            self_reports: Arc::default(),
+        };
         let condemned = BTreeSet::new();
         let node = Self { journal, config, inbox, views, meters, condemned, panics: 0 };
         node.catch_up().await?;

@@ -69,6 +69,7 @@ mod tests {
             worker: WorkerId(3),
             fence: Fence::new(0, 12),
             seq: Seq(4),
+            expires: None,
         };
         Recorded { at: Time::from_millis(at), event }
     }

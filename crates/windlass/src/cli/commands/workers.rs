@@ -41,13 +41,22 @@ fn table(workers: &[Value], now: Time) -> Table {
         let since = moment_of(&worker["since"]).map(|at| span_text(now.since(at)));
         table.row([
             text(worker, "name").to_owned(),
-            text(worker, "status").to_owned(),
+            status_of(worker),
             format!("{}/{}", worker["leases"], worker["slots"]),
             since.unwrap_or_default(),
             labels_of(worker).join(" "),
         ]);
     }
     table
+}
+
+/// Its status, with the word that a plain worker has for itself.
+fn status_of(worker: &Value) -> String {
+    let status = text(worker, "status");
+    match worker["reported"]["status"].as_str() {
+        Some(own) if matches!(status, "online" | "draining") => format!("{status} ({own})"),
+        _ => status.to_owned(),
+    }
 }
 
 /// Its labels, those that somebody has given first: every machine has the others, and a line ends.

@@ -129,6 +129,7 @@ pub(super) fn routes() -> Vec<Route> {
         join("/workers/register", foreign::register),
         worker("/workers/{id}/heartbeat", foreign::heartbeat),
         worker("/workers/{id}/claim", foreign::claim),
+        worker("/workers/{id}/goodbye", foreign::goodbye),
         worker("/steps/{id}/complete", foreign::complete),
         worker("/steps/{id}/events", foreign::events),
         join("/workers/{id}/join", sessions::join),

@@ -17,6 +17,7 @@ use super::access::By;
 use super::input::Path;
 use super::refused::Refused;
 use super::router::Api;
+use crate::controller::SelfReport;
 
 /// How long the leader may take to say who is silent.
 const SILENT_WITHIN: Duration = Duration::from_secs(1);
@@ -29,6 +30,8 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
             let mut shown = worker_json(&worker, &contacts);
             let enrolment = view.engine.keys().worker(worker.id);
             shown["enrolled_by"] = enrolment.map(|it| it.by.to_json()).into();
+            let report = api.handle.self_reports().of(worker.id);
+            shown["reported"] = report.map(|report| report_json(&report)).into();
             shown["revoked"] = enrolment.is_some_and(|it| it.revoked.is_some()).into();
             shown
         };
@@ -56,6 +59,10 @@ fn worker_json(worker: &WorkerReport<'_>, contacts: &Contacts) -> Value {
         "since": Utc(worker.since).to_string(),
         "heard": contacts.heard(worker.id).map(|at| Utc(at).to_string()),
     })
+}
+
+fn report_json(report: &SelfReport) -> Value {
+    json!({ "at": Utc(report.at).to_string(), "status": report.status, "metrics": report.metrics })
 }
 
 /// Every lock that an active run names.

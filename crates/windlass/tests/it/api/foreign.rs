@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
+use windlass::core::engine::Utc;
 use windlass::core::time::Span;
 
 use super::arrange::{Answer, Ask, Controller, Setup};
@@ -46,7 +47,7 @@ impl Foreigner {
         self.tell(controller, &path, json!({ "request_id": request })).await
     }
 
-    /// Claims a step that must be there, and returns its id and fence.
+    /// Claims a step that must be there, and returns the id of that hand-out and its fence.
     async fn claimed(&self, controller: &Controller) -> (String, u64) {
         let answer = self.tell(controller, &format!("/workers/{}/claim", self.id), json!({})).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -58,10 +59,15 @@ impl Foreigner {
         self.tell(controller, &format!("/workers/{}/heartbeat", self.id), body).await
     }
 
-    async fn succeed(&self, controller: &Controller, (step, fence): &(String, u64)) -> Answer {
-        let done = json!({ "fence": fence, "status": "succeeded", "exit_code": 0 });
+    async fn succeed(&self, controller: &Controller, (step, _): &(String, u64)) -> Answer {
+        let done = json!({ "status": "succeeded", "exit_code": 0 });
         self.tell(controller, &format!("/steps/{step}/complete"), done).await
     }
+}
+
+/// `RUN.INDEX` of the id of a hand-out.
+fn step_part((id, _): &(String, u64)) -> &str {
+    id.rsplit_once('.').expect("it ends with its fence").0
 }
 
 async fn status(controller: &Controller, step: usize) -> Value {
@@ -75,7 +81,8 @@ async fn a_program_in_any_language_can_run_a_pipeline() {
     assert_eq!(worker.claim(&controller, "r0").await.status, 204, "there is nothing to do");
     let id = controller.submit(CHAIN).await;
     let build = worker.claim(&controller, "r1").await.json;
-    assert_eq!(build["step_id"], format!("{id}.0"));
+    assert_eq!(build["step_id"], format!("{id}.0.{}", build["fence"]));
+    assert_eq!(build["stop_on_lost_contact"], false, "it holds no lock");
     assert_eq!((&build["run_id"], &build["phase"]), (&json!(id), &json!("build")));
     assert_eq!(build["run"], "make all");
     assert_eq!(build["env"]["WINDLASS_STEP"], "build");
@@ -85,10 +92,10 @@ async fn a_program_in_any_language_can_run_a_pipeline() {
     assert_eq!(worker.claim(&controller, "r1").await.json, build, "the same request again");
     assert_eq!(worker.claim(&controller, "r2").await.status, 204, "the other one waits");
     let done = json!({
-        "fence": build["fence"], "status": "succeeded", "exit_code": 0, "output_path": "out/",
+        "status": "succeeded", "exit_code": 0, "output_path": "out/",
         "artifact_refs": ["a.tar"], "outputs": { "version": "1.2" },
     });
-    let path = format!("/steps/{id}.0/complete");
+    let path = format!("/steps/{id}.0.{}/complete", build["fence"]);
     for _ in 0..2 {
         let answer = worker.tell(&controller, &path, done.clone()).await;
         assert_eq!((answer.status, answer.json), (200, json!({ "accepted": true })));
@@ -100,11 +107,9 @@ async fn a_program_in_any_language_can_run_a_pipeline() {
     assert_eq!(ship["env"]["CHANNEL"], "beta");
     assert_eq!((&ship["secrets"], &ship["dir"]), (&json!(["TOKEN"]), &json!("site")));
     assert_eq!(ship["timeout_ms"], 600_000);
-    let failed = json!({ "fence": ship["fence"], "status": "failed", "exit_code": 3 });
-    assert_eq!(
-        worker.tell(&controller, &format!("/steps/{id}.1/complete"), failed).await.status,
-        200
-    );
+    let failed = json!({ "status": "failed", "exit_code": 3 });
+    let path = format!("/steps/{id}.1.{}/complete", ship["fence"]);
+    assert_eq!(worker.tell(&controller, &path, failed).await.status, 200);
     let run = controller.get(&format!("/runs/{id}")).await.json;
     assert_eq!(run["status"], "failed");
     assert_eq!(
@@ -122,17 +127,17 @@ async fn what_a_heartbeat_does_not_list_is_lost_at_once() {
     controller.submit("steps: { a: { run: make }, b: { run: make } }").await;
     let (a, b) = (worker.claimed(&controller).await, worker.claimed(&controller).await);
     let answer = worker.beat(&controller, json!({ "status": "busy", "metrics": {} })).await;
-    assert_eq!((answer.status, answer.json), (200, json!({ "stop": [] })));
+    assert_eq!((answer.status, &answer.json["stop"]), (200, &json!([])));
     assert_eq!(status(&controller, 0).await, "running");
     let answer = worker.beat(&controller, json!({ "leases": [b.1] })).await;
-    assert_eq!(answer.json, json!({ "stop": [] }));
+    assert_eq!(answer.json["stop"], json!([]));
     assert_eq!(status(&controller, 0).await, "ready", "it is to be handed out again");
     assert_eq!(worker.succeed(&controller, &a).await.refusal(), (409, "stale"));
     let answer = worker.beat(&controller, json!({ "leases": [a.1, b.1] })).await;
-    assert_eq!(answer.json, json!({ "stop": [a.1] }), "it still runs what is not its own");
+    assert_eq!(answer.json["stop"], json!([a.1]), "it still runs what is not its own");
     assert_eq!(worker.succeed(&controller, &b).await.status, 200);
     let again = worker.claimed(&controller).await;
-    assert!(again.0 == a.0 && again.1 > a.1);
+    assert!(step_part(&again) == step_part(&a) && again.1 > a.1);
     assert_eq!(worker.succeed(&controller, &again).await.status, 200);
     assert_eq!(controller.get("/runs/latest").await.json["status"], "succeeded");
     controller.shut_down().await;
@@ -147,14 +152,14 @@ async fn a_worker_is_told_to_stop_until_it_has() {
     assert_eq!(controller.post(&format!("/runs/{id}/cancel"), &json!({})).await.status, 200);
     for _ in 0..3 {
         let answer = worker.beat(&controller, json!({ "leases": [fence] })).await;
-        assert_eq!(answer.json, json!({ "stop": [fence] }));
+        assert_eq!(answer.json["stop"], json!([fence]));
     }
-    let done = json!({ "fence": fence, "status": "cancelled" });
+    let done = json!({ "status": "cancelled" });
     assert_eq!(
         worker.tell(&controller, &format!("/steps/{step}/complete"), done).await.status,
         200
     );
-    assert_eq!(worker.beat(&controller, json!({ "leases": [] })).await.json, json!({ "stop": [] }));
+    assert_eq!(worker.beat(&controller, json!({ "leases": [] })).await.json["stop"], json!([]));
     assert_eq!(controller.get("/runs/latest").await.json["status"], "cancelled");
     controller.shut_down().await;
 }
@@ -180,17 +185,21 @@ async fn nobody_speaks_for_another_worker() {
     let events = format!("/steps/{}/events", lease.0);
     assert_eq!(thief.tell(&controller, &events, said.clone()).await.refusal(), (409, "stale"));
     assert_eq!(controller.post(&events, &said).await.refusal(), (401, "no_worker_secret"));
-    let guessed = (lease.0.clone(), lease.1 + 1);
+    let guessed = (format!("{}.{}", step_part(&lease), lease.1 + 1), lease.1 + 1);
     assert_eq!(holder.succeed(&controller, &guessed).await.refusal(), (409, "stale"));
     let nobody = Foreigner { id: "7".to_owned(), secret: "ab".repeat(32) };
     assert_eq!(nobody.beat(&controller, json!({})).await.refusal(), (403, "other_worker"));
     assert_eq!(nobody.succeed(&controller, &lease).await.refusal(), (403, "other_worker"));
-    let steps = [("nonsense", 400, "bad_request"), ("0.0", 404, "no_such_run")];
+    let steps = [
+        ("nonsense", 400, "bad_request"),
+        ("0.0", 400, "bad_request"),
+        ("0.0.1", 404, "no_such_run"),
+    ];
     for (step, status, code) in steps {
         let answer = holder.succeed(&controller, &(step.to_owned(), lease.1)).await;
         assert_eq!(answer.refusal(), (status, code), "{step}");
     }
-    let answer = holder.succeed(&controller, &(format!("{id}.9"), lease.1)).await;
+    let answer = holder.succeed(&controller, &(format!("{id}.9.{}", lease.1), lease.1)).await;
     assert_eq!(answer.refusal(), (404, "no_such_step"));
     assert_eq!(status(&controller, 0).await, "running", "nothing of it had an effect");
     assert_eq!(holder.succeed(&controller, &lease).await.status, 200);
@@ -281,7 +290,7 @@ async fn a_lease_outlives_the_controller_that_gave_it() {
 
     let second = Controller::start_in(folder.path()).await;
     assert_eq!(worker.succeed(&second, &a).await.status, 200, "the answer is the one from before");
-    assert_eq!(worker.beat(&second, json!({ "leases": [b.1] })).await.json, json!({ "stop": [] }));
+    assert_eq!(worker.beat(&second, json!({ "leases": [b.1] })).await.json["stop"], json!([]));
     let c = worker.claimed(&second).await;
     assert!(c.1 > b.1);
     for lease in [&b, &c] {
@@ -311,7 +320,7 @@ async fn who_is_silent_loses_its_lease_and_is_told() {
         assert!(!events.is_empty());
     }
     let taken = other.claimed(&controller).await;
-    assert!(taken.0 == lost.0 && taken.1 > lost.1);
+    assert!(step_part(&taken) == step_part(&lost) && taken.1 > lost.1);
     assert_eq!(worker.succeed(&controller, &lost).await.refusal(), (409, "stale"));
     assert_eq!(other.succeed(&controller, &taken).await.status, 200);
     controller.shut_down().await;
@@ -326,7 +335,7 @@ async fn what_a_worker_tells_of_a_step_is_in_its_log() {
     let path = format!("/steps/{}/events", lease.0);
     let told = [
         json!({ "event_type": "output", "payload": "making…\n" }),
-        json!({ "event_type": "progress", "payload": { "percent": 50 }, "fence": lease.1 }),
+        json!({ "event_type": "progress", "payload": { "percent": 50 } }),
     ];
     for told in told {
         assert_eq!(worker.tell(&controller, &path, told).await.status, 200);
@@ -405,4 +414,132 @@ async fn a_plain_worker_that_registers_again_does_not_free_its_locks() {
     assert_eq!(first.claim(&controller, "r1").await.status, 204, "its own step may still run");
     assert_eq!(other.claim(&controller, "r1").await.status, 204);
     assert_eq!(status(&controller, 0).await, "running");
+}
+
+#[tokio::test]
+async fn a_delayed_report_does_not_finish_a_later_hand_out_of_its_step() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    controller.submit("steps: { a: { run: make } }").await;
+    let first = worker.claimed(&controller).await;
+    assert_eq!(worker.beat(&controller, json!({ "leases": [] })).await.status, 200, "it is lost");
+    let second = worker.claimed(&controller).await;
+    assert_eq!(step_part(&first), step_part(&second));
+    assert_eq!(worker.succeed(&controller, &first).await.refusal(), (409, "stale"));
+    assert_eq!(status(&controller, 0).await, "running");
+    assert_eq!(worker.succeed(&controller, &second).await.status, 200);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_repeated_report_with_another_status_is_refused() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    controller.submit("steps: { a: { run: make }, b: { run: make, retry: 1 } }").await;
+    let (a, b) = (worker.claimed(&controller).await, worker.claimed(&controller).await);
+    let report = async |(id, _): &(String, u64), status: &str| {
+        let path = format!("/steps/{id}/complete");
+        worker.tell(&controller, &path, json!({ "status": status })).await
+    };
+    assert_eq!(report(&a, "succeeded").await.status, 200);
+    for other in ["failed", "timed_out", "cancelled"] {
+        assert_eq!(report(&a, other).await.refusal(), (409, "other_outcome"), "{other}");
+    }
+    assert_eq!(report(&a, "succeeded").await.status, 200, "the first verdict stands");
+    assert_eq!(report(&b, "failed").await.status, 200);
+    assert_eq!(report(&b, "succeeded").await.refusal(), (409, "other_outcome"), "it is retried");
+    assert_eq!(report(&b, "failed").await.status, 200, "the first verdict stands");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_lease_expires_for_its_worker_before_it_does_for_the_leader() {
+    let setup = Setup { ttl: Span::secs(60), ..Setup::default() };
+    let controller = Controller::with(setup).await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    let id = controller.submit("steps: { a: { run: make, lock: press } }").await;
+    let claimed = worker.claim(&controller, "r").await.json;
+    assert_eq!(claimed["stop_on_lost_contact"], true);
+    let moment = |text: &Value| Utc::parse(text.as_str().expect("a time")).expect("a time").0;
+    let events = controller.get(&format!("/runs/{id}/events?after=0")).await.json;
+    let events = events.as_array().expect("a list");
+    let granted = events.iter().find(|event| event["type"] == "granted").expect("it was granted");
+    let expires = moment(&granted["data"]["expires_at"]);
+    assert_eq!(expires.since(moment(&granted["at"])), Span::secs(60), "{granted}");
+    let beat = worker.beat(&controller, json!({ "leases": [claimed["fence"]] })).await.json;
+    let heard = moment(&controller.get("/workers").await.json[0]["heard"]);
+    // A tenth of the TTL and half a second; the clocks of engine and API may differ by milliseconds.
+    let sooner = Span::millis(6_400);
+    for told in [&claimed["lease_expires_at"], &beat["lease_expires_at"]] {
+        let told = moment(told);
+        assert!(told <= heard + Span::secs(60).less(sooner), "{told:?} and {heard:?}");
+        assert!(told > heard, "{told:?} and {heard:?}");
+    }
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_tells_how_its_worker_is() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    assert_eq!(controller.get("/workers").await.json[0]["reported"], Value::Null);
+    let metrics = json!({ "load": 0.5, "disk": "ok", "warm": true });
+    let beat = json!({ "status": "busy", "metrics": metrics });
+    assert_eq!(worker.beat(&controller, beat).await.status, 200);
+    assert_eq!(worker.beat(&controller, json!({})).await.status, 200, "it says nothing new");
+    let reported = &controller.get("/workers").await.json[0]["reported"];
+    assert_eq!((&reported["status"], &reported["metrics"]), (&json!("busy"), &metrics));
+    let many: serde_json::Map<String, Value> =
+        (0..65).map(|number| (format!("m{number}"), json!(1))).collect();
+    let unfit = [
+        json!({ "status": "a\nb" }),
+        json!({ "status": 7 }),
+        json!({ "metrics": many }),
+        json!({ "metrics": { "load": [1] } }),
+        json!({ "metrics": { "load": "x".repeat(257) } }),
+        json!({ "metrics": { "a\nb": 1 } }),
+    ];
+    for beat in unfit {
+        assert_eq!(worker.beat(&controller, beat).await.refusal(), (400, "bad_request"));
+    }
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_says_goodbye_frees_its_locks_at_once() {
+    let controller = Controller::start().await;
+    let leaving = Foreigner::join(&controller, "build-7").await;
+    let other = Foreigner::join(&controller, "build-8").await;
+    controller.submit("steps: { a: { run: make, lock: press } }").await;
+    let held = leaving.claimed(&controller).await;
+    let path = format!("/workers/{}/goodbye", leaving.id);
+    let told = leaving.tell(&controller, &path, json!({})).await;
+    assert_eq!(told.json, json!({ "ended": true, "leases_expire_at": null }), "{told:?}");
+    let workers = controller.get("/workers").await.json;
+    let gone = workers.as_array().expect("a list").iter().find(|it| it["name"] == "build-7");
+    assert_eq!(gone.expect("it is known")["status"], "ended");
+    let taken = other.claimed(&controller).await;
+    assert_eq!(step_part(&taken), step_part(&held));
+    assert_eq!(leaving.claim(&controller, "r").await.refusal(), (409, "not_this_life"));
+    assert_eq!(other.succeed(&controller, &taken).await.status, 200);
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_steps_running_keeps_their_locks_until_they_expire() {
+    let controller = Controller::start().await;
+    let leaving = Foreigner::join(&controller, "build-7").await;
+    let other = Foreigner::join(&controller, "build-8").await;
+    controller.submit("steps: { a: { run: make, lock: press }, b: { run: make } }").await;
+    let (held, done) = (leaving.claimed(&controller).await, leaving.claimed(&controller).await);
+    let path = format!("/workers/{}/goodbye", leaving.id);
+    let told = leaving.tell(&controller, &path, json!({ "leases": [held.1] })).await;
+    assert_eq!((told.status, &told.json["ended"]), (200, &json!(false)), "{told:?}");
+    assert!(told.json["leases_expire_at"].is_string(), "{told:?}");
+    let taken = other.claimed(&controller).await;
+    assert_eq!(step_part(&taken), step_part(&done), "what runs no more is free");
+    assert_eq!(other.claim(&controller, "r").await.status, 204, "the lock is not");
+    assert_eq!(leaving.claim(&controller, "r").await.status, 204, "it gets nothing more");
+    assert_eq!(controller.get("/locks").await.json[0]["holders"][0]["worker"], "build-7");
+    controller.shut_down().await;
 }

@@ -80,7 +80,16 @@ impl Film {
         self.fences += 1;
         let (run, step, fence) = (RUN, self.step(name), Fence(self.fences));
         let (worker, delivery, seq) = (WorkerId(1), 1, Seq(1));
-        self.event(Event::Granted { run, step, attempt, delivery, worker, fence, seq });
+        self.event(Event::Granted {
+            run,
+            step,
+            attempt,
+            delivery,
+            worker,
+            fence,
+            seq,
+            expires: None,
+        });
         self.event(Event::Started { run, step, fence })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  register ─► WorkerSecret ─► Request::Register
-//!  claim, heartbeat, complete ──► Proxy (one for each worker, one request at a time) ──► Exchange ──► the leader's loop
+//!  claim, heartbeat, complete, goodbye ──► Proxy (one for each worker, one request at a time) ──► Exchange ──► the leader's loop
 //! ```
 //!
 //! A worker of ours holds its end of the session. A foreign one does not know that there is one: its [`Proxy`](proxy::Proxy)
@@ -11,7 +11,8 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `register`, `steps` | the requests: joining, heartbeat and claim; complete and events |
+//! | `register`, `steps` | the requests: joining, heartbeat, claim and goodbye; complete and events |
+//! | `step_id` | the id of one hand-out of a step |
 //! | `proxy`, `proxies` | a worker's end of the session; one for each worker |
 //! | `offer` | what a worker is told to execute |
 
@@ -19,8 +20,9 @@ mod offer;
 mod proxies;
 mod proxy;
 mod register;
+mod step_id;
 mod steps;
 
 pub(super) use proxies::Proxies;
-pub(super) use register::{claim, heartbeat, register};
+pub(super) use register::{claim, goodbye, heartbeat, register};
 pub(super) use steps::{complete, events};

@@ -1,15 +1,16 @@
 //! What a foreign worker is told to execute.
 
 use serde_json::{Map, Value, json};
-use windlass_core::engine::Utc;
 use windlass_core::expand::{Action, Handout, Work, interpreter};
 use windlass_core::session::Grant;
-use windlass_core::time::{Span, Time};
+use windlass_core::time::Span;
 use windlass_core::trace::TraceContext;
 
+use super::step_id::PlainStepId;
+
 /// A lease in words that need no windlass to be understood, or why it cannot be put so. Secrets are named: their values
-/// are the worker's own.
-pub(super) fn offer(grant: &Grant, worker: &str, expires: Time) -> Result<Value, String> {
+/// are the worker's own. When the lease expires is added by the caller.
+pub(super) fn offer(grant: &Grant, worker: &str) -> Result<Value, String> {
     let work =
         Work::parse(&grant.work).map_err(|error| format!("its work is not known: {error}"))?;
     let handout = Handout { work: &work, grant };
@@ -23,10 +24,10 @@ pub(super) fn offer(grant: &Grant, worker: &str, expires: Time) -> Result<Value,
     let env: Map<String, Value> =
         env.into_iter().map(|(name, value)| (name, value.into())).collect();
     Ok(json!({
-        "step_id": format!("{}.{}", grant.lease.run, grant.lease.step.0),
+        "step_id": PlainStepId::of(grant.lease).to_string(),
         "run_id": grant.lease.run.to_string(),
         "phase": grant.name,
-        "lease_expires_at": Utc(expires).to_string(),
+        "stop_on_lost_contact": grant.stops_on_lost_contact,
         "fence": grant.lease.fence.0,
         "run": command(&work.action)?,
         "env": env,

@@ -35,6 +35,7 @@ impl Proxies {
         let left: BTreeSet<WorkerId> =
             api.handle.views().look(|view| view.engine.workers().map(|known| known.id).collect());
         proxies.retain(|worker, _| left.contains(worker));
+        api.handle.self_reports().retain(|worker| left.contains(&worker));
         proxies.insert(worker, (incarnation, Arc::clone(&fresh)));
         Ok(fresh)
     }

@@ -3,15 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
-use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, WorkerId};
+use windlass_core::access::Principal;
+use windlass_core::engine::{Answer, Request, Utc};
+use windlass_core::id::{Fence, Incarnation, Seq, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{
     Exchange, Finished, Grant, InFlight, LeaseRef, Phase, Refusal, ReplyBody, StopReason, Verdict,
+    safety_margin,
 };
 use windlass_core::time::{Span, Time};
 
 use super::offer::offer;
 use super::proxies::unknown;
+use super::step_id::PlainStepId;
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
 use crate::logs::{LogId, LogStore as _};
@@ -40,6 +44,8 @@ pub(super) struct Proxy {
     offers: VecDeque<Grant>,
     stops: BTreeSet<Fence>,
     answers: VecDeque<(String, Option<Value>)>,
+    /// When the newest exchange that was answered began: leases count from then.
+    renewed_at: Time,
 }
 
 /// A lease in the worker's hands.
@@ -75,22 +81,68 @@ impl Proxy {
                 offers: VecDeque::new(),
                 stops: BTreeSet::new(),
                 answers: VecDeque::new(),
+                renewed_at: Time::ZERO,
             })
         })
     }
 
-    /// Renews what the worker holds, and says what it must stop.
+    /// Renews what the worker holds, and says what it must stop, and until when the rest is renewed.
     pub(super) async fn heartbeat(
         &mut self,
         api: &Api,
         listed: Option<&[Fence]>,
-    ) -> Result<Vec<Fence>, Refused> {
+    ) -> Result<(Vec<Fence>, Time), Refused> {
         match listed {
             Some(listed) => self.list(listed),
             None => self.give_up_overdue(api.now()),
         }
         self.exchange(api, 0, Vec::new()).await?;
-        Ok(self.stops.iter().copied().collect())
+        Ok((self.stops.iter().copied().collect(), self.expires_at(api)))
+    }
+
+    /// When the worker has to take its leases for ended: a margin before the leader does.
+    fn expires_at(&self, api: &Api) -> Time {
+        let leader = api.handle.views().look(|view| view.engine.leader());
+        let ttl = leader.map_or(Span::ZERO, |leader| leader.ttl);
+        self.renewed_at + ttl.less(safety_margin(ttl))
+    }
+
+    /// The worker leaves. Without steps that may still run, everything that it had ends now; else it gets no more leases,
+    /// and those steps end by time. Returns when that is.
+    pub(super) async fn goodbye(
+        &mut self,
+        api: &Api,
+        running: &[Fence],
+        by: Principal,
+    ) -> Result<Option<Time>, Refused> {
+        let (worker, incarnation) = (self.worker, self.incarnation);
+        if running.is_empty() {
+            let started = self.held.keys().copied().collect();
+            self.settle(api, Request::GuardEnded { worker, incarnation, started }).await?;
+            self.held.clear();
+            self.offers.clear();
+            return Ok(None);
+        }
+        self.settle(api, Request::Drain { worker }.by(by)).await?;
+        self.list(running);
+        let unclaimed = self.offers.drain(..).map(|grant| Finished {
+            lease: grant.lease,
+            outcome: Outcome::plain(OutcomeKind::Released),
+            ran: None,
+        });
+        let unclaimed = unclaimed.collect();
+        self.exchange(api, 0, unclaimed).await?;
+        Ok(Some(self.expires_at(api)))
+    }
+
+    /// Has something decided that is done or refused.
+    async fn settle(&self, api: &Api, request: Request) -> Result<(), Refused> {
+        match api.handle.ask(request).await? {
+            Answer::Done => Ok(()),
+            Answer::Refused(refusal) => Err(refused(self.worker, &refusal)),
+            Answer::Denied(denial) => Err(denial.into()),
+            other => unreachable!("a goodbye is taken or refused, not {other:?}"),
+        }
     }
 
     fn list(&mut self, listed: &[Fence]) {
@@ -131,10 +183,9 @@ impl Proxy {
     async fn next(&mut self, api: &Api) -> Result<Option<Value>, Refused> {
         let known = api.handle.views().look(|view| {
             let known = view.engine.workers().find(|known| known.id == self.worker)?;
-            let ttl = view.engine.leader().map_or(Span::ZERO, |leader| leader.ttl);
-            Some((known.name.into_owned(), known.slots as usize, ttl))
+            Some((known.name.into_owned(), known.slots as usize))
         });
-        let (name, slots, ttl) = known.ok_or_else(|| unknown(self.worker))?;
+        let (name, slots) = known.ok_or_else(|| unknown(self.worker))?;
         for _ in 0..UNFIT_MAX {
             // A worker that asks for one step at a time needs none ahead of its slots.
             if self.offers.is_empty() && self.held.len() < slots {
@@ -145,10 +196,11 @@ impl Proxy {
             let timeout = grant.timeout.unwrap_or(TIMEOUT);
             let held = Held { lease: grant.lease, since: now, timeout, is_listed: false };
             self.held.insert(grant.lease.fence, held);
-            match offer(&grant, &name, now + ttl) {
-                Ok(offer) => {
+            match offer(&grant, &name) {
+                Ok(mut offer) => {
                     // That it has started is said now; if it cannot be, the next request says it.
                     drop(self.exchange(api, 0, Vec::new()).await);
+                    offer["lease_expires_at"] = Utc(self.expires_at(api)).to_string().into();
                     return Ok(Some(offer));
                 }
                 Err(reason) => self.fail(api, &grant, &reason).await?,
@@ -159,26 +211,31 @@ impl Proxy {
 
     /// Fails a step that cannot be put in words, and says why where its output would be.
     async fn fail(&mut self, api: &Api, grant: &Grant, reason: &str) -> Result<(), Refused> {
-        let LeaseRef { run, step, attempt, fence } = grant.lease;
+        let LeaseRef { run, step, attempt, .. } = grant.lease;
         let log = LogId { run, step, attempt, delivery: grant.delivery };
         let said = format!("windlass: {reason}\n").into_bytes();
         // What cannot be kept fails no request.
         drop(api.kept.logs.append(log, 0, said).await);
         let outcome = Outcome::plain(OutcomeKind::Failed);
-        self.complete(api, (run, step, fence), outcome).await.map(drop)
+        self.complete(api, PlainStepId::of(grant.lease), outcome).await.map(drop)
     }
 
     /// Reports how an attempt ended.
     pub(super) async fn complete(
         &mut self,
         api: &Api,
-        (run, step, fence): (RunId, StepIx, Fence),
+        id: PlainStepId,
         outcome: Outcome,
     ) -> Result<Verdict, Refused> {
+        let fence = id.fence;
+        if api.handle.views().look(|view| view.engine.contradicts(id.lease(1), outcome.kind)) {
+            let detail = format!("{id} has ended otherwise than `{}`, and ends stay", outcome.kind);
+            return Err(Refused::conflict("other_outcome", detail));
+        }
         let held = self.held.remove(&fence);
         let attempt = held.map_or(1, |held| held.lease.attempt);
         let ran = held.map(|held| api.now().since(held.since));
-        let lease = LeaseRef { fence, run, step, attempt };
+        let lease = id.lease(attempt);
         let body = self.exchange(api, 0, vec![Finished { lease, outcome, ran }]).await;
         if body.is_err() {
             // Whether it was heard is not known: until it is reported again the lease is still held.
@@ -198,7 +255,7 @@ impl Proxy {
         want: u32,
         finished: Vec<Finished>,
     ) -> Result<ReplyBody, Refused> {
-        let reports = !finished.is_empty();
+        let (reports, asked_at) = (!finished.is_empty(), api.now());
         let exchange = api.handle.exchange(self.message(api, want, finished));
         let reply = if reports {
             exchange.await?
@@ -214,6 +271,7 @@ impl Proxy {
         };
         self.seen = self.seen.max(reply.seq);
         let body = reply.body.map_err(|refusal| refused(self.worker, &refusal))?;
+        self.renewed_at = asked_at;
         self.take_in(&body);
         Ok(body)
     }

@@ -1,4 +1,4 @@
-//! `POST /workers/register`, `/workers/{id}/heartbeat` and `/workers/{id}/claim`
+//! `POST /workers/register`, `/workers/{id}/heartbeat`, `/workers/{id}/claim` and `/workers/{id}/goodbye`
 
 use std::sync::Arc;
 
@@ -7,14 +7,16 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use windlass_core::engine::{Answer, Request};
+use serde_json::{Map, Value, json};
+use windlass_core::engine::{Answer, Request, Utc};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
 use windlass_core::session::{FormerLife, Home, Register};
+use windlass_core::time::Time;
 
 use super::proxy::refused;
 use super::steps::to_its_end;
+use crate::controller::SelfReport;
 use crate::controller::api::access::By;
 use crate::controller::api::input::{self, Body, Json, Path};
 use crate::controller::api::refused::Refused;
@@ -85,15 +87,50 @@ fn new_life(api: &Api, worker: WorkerId) -> Incarnation {
     latest.next(api.now(), 0)
 }
 
-/// What a worker says of itself. How it is and what it measured is its own business so far.
+/// Entries in the metrics of one heartbeat, and bytes of a text among them.
+const METRICS_MAX: usize = 64;
+const METRIC_TEXT_MAX: usize = 256;
+
+/// What a worker says of itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Beat {
-    #[serde(rename = "status")]
-    _status: Option<Value>,
-    #[serde(rename = "metrics")]
-    _metrics: Option<Value>,
+    status: Option<String>,
+    metrics: Option<Map<String, Value>>,
     leases: Option<Vec<Fence>>,
+}
+
+impl Beat {
+    /// What is kept of it, if it says anything.
+    fn report(&mut self, at: Time) -> Result<Option<SelfReport>, Refused> {
+        let (status, metrics) = (self.status.take(), self.metrics.take());
+        if status.is_none() && metrics.is_none() {
+            return Ok(None);
+        }
+        if let Some(status) = &status {
+            names::check("a status", status)?;
+        }
+        let metrics = metrics.unwrap_or_default();
+        if metrics.len() > METRICS_MAX {
+            let count = metrics.len();
+            let detail = format!("{count} metrics are too many: send at most {METRICS_MAX}");
+            return Err(Refused::bad(detail));
+        }
+        for (name, value) in &metrics {
+            names::check("the name of a metric", name)?;
+            let fits = match value {
+                Value::Number(_) | Value::Bool(_) => true,
+                Value::String(text) => text.len() <= METRIC_TEXT_MAX,
+                Value::Null | Value::Array(_) | Value::Object(_) => false,
+            };
+            if !fits {
+                return Err(Refused::bad(format!(
+                    "metric `{name}` has to be a number, true, false, or a text of at most {METRIC_TEXT_MAX} bytes"
+                )));
+            }
+        }
+        Ok(Some(SelfReport { at, status, metrics }))
+    }
 }
 
 /// Renews a worker's leases.
@@ -104,11 +141,42 @@ pub(in crate::controller::api) async fn heartbeat(
     Body(body): Body,
 ) -> Result<Answered<Value>, Refused> {
     let worker = access::worker(&headers, id)?.worker_id();
-    let beat: Beat = if body.is_empty() { Beat::default() } else { input::json(&body)? };
+    let mut beat: Beat = if body.is_empty() { Beat::default() } else { input::json(&body)? };
+    let report = beat.report(api.now())?;
     to_its_end(async move {
         let proxy = api.proxies.of(&api, worker)?;
-        let stops = proxy.lock().await.heartbeat(&api, beat.leases.as_deref()).await?;
-        Ok(Answered(json!({ "stop": stops })))
+        let (stops, expires) = proxy.lock().await.heartbeat(&api, beat.leases.as_deref()).await?;
+        if let Some(report) = report {
+            api.handle.self_reports().keep(worker, report);
+        }
+        Ok(Answered(json!({ "stop": stops, "lease_expires_at": Utc(expires).to_string() })))
+    })
+    .await
+}
+
+/// The last word of a worker.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Goodbye {
+    /// Steps that may still run.
+    leases: Vec<Fence>,
+}
+
+/// Lets a worker leave: what it had ends at once, except for steps that may still run.
+pub(in crate::controller::api) async fn goodbye(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+    By(by): By,
+    Body(body): Body,
+) -> Result<Answered<Value>, Refused> {
+    let worker = access::worker(&headers, id)?.worker_id();
+    let goodbye: Goodbye = if body.is_empty() { Goodbye::default() } else { input::json(&body)? };
+    to_its_end(async move {
+        let proxy = api.proxies.of(&api, worker)?;
+        let until = proxy.lock().await.goodbye(&api, &goodbye.leases, by).await?;
+        let until = until.map(|until| Utc(until).to_string());
+        Ok(Answered(json!({ "ended": until.is_none(), "leases_expire_at": until })))
     })
     .await
 }

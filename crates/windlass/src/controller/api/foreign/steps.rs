@@ -8,10 +8,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::id::{Fence, WorkerId};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, OutcomeKind, Output};
 use windlass_core::session::Verdict;
 
+use super::step_id::PlainStepId;
 use crate::controller::api::input::{Json, Path};
 use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
@@ -25,7 +26,6 @@ const LOG_MAX: u64 = 64 << 20;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::controller::api) struct Completed {
-    fence: Fence,
     status: Status,
     exit_code: Option<i32>,
     output_path: Option<Value>,
@@ -51,25 +51,24 @@ pub(in crate::controller::api) async fn complete(
     Json(completed): Json<Completed>,
 ) -> Result<Answered<Value>, Refused> {
     let worker = access::secret(&headers)?.worker_id();
-    let (run, step) = step_of(&api, &id).await?;
-    let fence = completed.fence;
+    let id = step_of(&api, &id).await?;
     let holder = api.handle.views().look(|view| {
-        let lease = view.engine.lease(run, step).filter(|lease| lease.fence == fence)?;
+        let lease = view.engine.lease(id.run, id.step).filter(|lease| lease.fence == id.fence)?;
         Some(lease.worker)
     });
     if holder.is_some_and(|holder| holder != worker) {
-        let detail = format!("lease {} is that of another worker", fence.0);
+        let detail = format!("lease {} is that of another worker", id.fence.0);
         return Err(Refused::forbidden("other_worker", detail));
     }
     let outcome = completed.outcome()?;
     let verdict = to_its_end(async move {
         let proxy = api.proxies.of(&api, worker)?;
         let mut proxy = proxy.lock().await;
-        proxy.complete(&api, (run, step, fence), outcome).await
+        proxy.complete(&api, id, outcome).await
     });
     match verdict.await? {
         Verdict::Accepted => Ok(Answered(json!({ "accepted": true }))),
-        Verdict::Stale => Err(stale(fence)),
+        Verdict::Stale => Err(stale(id.fence)),
     }
 }
 
@@ -117,7 +116,6 @@ pub(in crate::controller::api) struct Happened {
     event_type: String,
     #[serde(default)]
     payload: Value,
-    fence: Option<Fence>,
 }
 
 /// Adds to the log of a step that the worker holds.
@@ -129,12 +127,12 @@ pub(in crate::controller::api) async fn events(
 ) -> Result<Answered<Value>, Refused> {
     let worker = access::secret(&headers)?.worker_id();
     names::check("an event_type", &happened.event_type)?;
-    let (run, step) = step_of(&api, &id).await?;
+    let id = step_of(&api, &id).await?;
     to_its_end(async move {
         // One at a time: where a piece goes depends on where the one before it ended.
         let proxy = api.proxies.of(&api, worker)?;
         let _turn = proxy.lock().await;
-        let log = held(&api, worker, (run, step), happened.fence)?;
+        let log = held(&api, worker, id)?;
         let size = api.kept.logs.read(log, 0..0).await?.size;
         if size >= LOG_MAX {
             return Err(Refused::too_large(format!("a log has at most {LOG_MAX} bytes")));
@@ -155,35 +153,27 @@ impl Happened {
 }
 
 /// The log of the lease that a worker has of a step.
-fn held(
-    api: &Api,
-    worker: WorkerId,
-    (run, step): (RunId, StepIx),
-    fence: Option<Fence>,
-) -> Result<LogId, Refused> {
+fn held(api: &Api, worker: WorkerId, id: PlainStepId) -> Result<LogId, Refused> {
+    let PlainStepId { run, step, fence } = id;
     let log = api.handle.views().look(|view| {
         let lease = view.engine.lease(run, step)?;
-        let own = lease.worker == worker && fence.is_none_or(|fence| fence == lease.fence);
+        let own = lease.worker == worker && lease.fence == fence;
         own.then_some(LogId { run, step, attempt: lease.attempt, delivery: lease.delivery })
     });
-    log.ok_or_else(|| match fence {
-        Some(fence) => stale(fence),
-        None => Refused::conflict("stale", "this worker does not hold this step: stop it"),
-    })
+    log.ok_or_else(|| stale(fence))
 }
 
-/// The step that `RUN.INDEX` names.
-async fn step_of(api: &Api, id: &str) -> Result<(RunId, StepIx), Refused> {
-    let parts = id
-        .split_once('.')
-        .and_then(|(run, step)| Some((RunId::parse(run)?, StepIx(step.parse().ok()?))));
-    let (run, step) =
-        parts.ok_or_else(|| Refused::bad("the id of a step is RUN.INDEX, as a claim gave it"))?;
+/// The hand-out of a step that `RUN.INDEX.FENCE` names.
+async fn step_of(api: &Api, text: &str) -> Result<PlainStepId, Refused> {
+    let id = PlainStepId::parse(text).ok_or_else(|| {
+        Refused::bad("the id of a step is RUN.INDEX.FENCE: use the `step_id` that the claim gave")
+    })?;
+    let run = id.run;
     let nodes = api.handle.views().look(|view| Some(view.engine.run(run)?.plan.node_count()));
     match nodes {
-        Some(nodes) if step.0 < nodes => Ok((run, step)),
-        Some(_) => Err(Refused::no_such_step(run, id)),
-        None if api.kept.archive.run(run).await?.is_some() => Ok((run, step)),
+        Some(nodes) if id.step.0 < nodes => Ok(id),
+        Some(_) => Err(Refused::no_such_step(run, text)),
+        None if api.kept.archive.run(run).await?.is_some() => Ok(id),
         None => Err(Refused::no_such_run(format!("there is no run {run}"))),
     }
 }

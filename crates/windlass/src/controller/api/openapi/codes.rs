@@ -22,6 +22,7 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
         409,
         &[
             "stale",
+            "other_outcome",
             "key_conflict",
             "run_ended",
             "run_exists",

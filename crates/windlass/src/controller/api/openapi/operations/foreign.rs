@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::controller::api::openapi::operation::{Operation, post};
 use crate::controller::api::openapi::schema::{
-    anything, body, count, flag, list, map, named, number, object, or_null, text, word,
+    anything, body, count, flag, list, map, moment, named, number, object, or_null, text, word,
 };
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -24,8 +24,14 @@ fn of_workers() -> Vec<Operation> {
     ]);
     let beat = body(
         [],
-        [("status", anything()), ("metrics", anything()), ("leases", or_null(list(fence())))],
+        [
+            ("status", or_null(text())),
+            ("metrics", or_null(map(anything()))),
+            ("leases", or_null(list(fence()))),
+        ],
     );
+    let renewed = object([("stop", list(fence())), ("lease_expires_at", moment())]);
+    let left = object([("ended", flag()), ("leases_expire_at", or_null(moment()))]);
     vec![
         post(
             "/workers/register",
@@ -36,17 +42,20 @@ fn of_workers() -> Vec<Operation> {
         .refuses(&["no_worker_secret", "refused", "no_chance"]),
         worker(post("/workers/{id}/heartbeat", "Renew leases: those listed, or all"))
             .may_take(beat)
-            .answers(200, "What must be stopped", object([("stop", list(fence()))])),
+            .answers(200, "What must be stopped", renewed),
         worker(post("/workers/{id}/claim", "Ask for a step"))
             .may_take(body([], [("request_id", or_null(text()))]))
             .answers(200, "A lease of a step", named("Offer"))
             .answers_nothing(204, "There is nothing to do"),
+        worker(post("/workers/{id}/goodbye", "Leave; list the steps that may still run"))
+            .may_take(body([], [("leases", list(fence()))]))
+            .answers(200, "Whether all leases have ended, else when they do", left),
     ]
 }
 
 fn of_steps() -> Vec<Operation> {
     let completed = body(
-        [("fence", fence()), ("status", word(&["succeeded", "failed", "timed_out", "cancelled"]))],
+        [("status", word(&["succeeded", "failed", "timed_out", "cancelled"]))],
         [
             (
                 "exit_code",
@@ -57,14 +66,12 @@ fn of_steps() -> Vec<Operation> {
             ("artifact_refs", anything()),
         ],
     );
-    let happened =
-        body([("event_type", text())], [("payload", anything()), ("fence", or_null(fence()))]);
+    let happened = body([("event_type", text())], [("payload", anything())]);
     vec![
-        step(post("/steps/{id}/complete", "Report how an attempt ended")).takes(completed).answers(
-            200,
-            "It counts",
-            object([("accepted", flag())]),
-        ),
+        step(post("/steps/{id}/complete", "Report how an attempt ended"))
+            .takes(completed)
+            .answers(200, "It counts", object([("accepted", flag())]))
+            .refuses(&["other_outcome"]),
         step(post("/steps/{id}/events", "Add to the log of a step")).takes(happened).answers(
             200,
             "How long the log is now",
@@ -81,7 +88,7 @@ fn worker(operation: Operation) -> Operation {
 
 fn step(operation: Operation) -> Operation {
     operation
-        .part("id", text(), "`RUN.INDEX`, as the claim gave it")
+        .part("id", text(), "`RUN.INDEX.FENCE`, as the claim gave it")
         .refuses(&["no_such_run", "no_such_step", "no_such_worker", "stale"])
         .refuses(&["refused", "not_this_life", "failed"])
 }

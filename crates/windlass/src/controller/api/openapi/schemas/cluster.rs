@@ -60,7 +60,10 @@ fn worker() -> Value {
         ("since", moment()),
     ]);
     let heard = ("heard", or_null(moment()));
-    and_perhaps(told, [heard, ("enrolled_by", anything()), ("revoked", flag())])
+    let reported =
+        object([("at", moment()), ("status", or_null(text())), ("metrics", map(anything()))]);
+    let reported = ("reported", or_null(reported));
+    and_perhaps(told, [heard, ("enrolled_by", anything()), ("revoked", flag()), reported])
 }
 
 fn lock() -> Value {
@@ -98,6 +101,7 @@ fn offer() -> Value {
         ("run_id", text()),
         ("phase", text()),
         ("lease_expires_at", moment()),
+        ("stop_on_lost_contact", flag()),
         ("fence", count()),
         ("run", text()),
         ("env", map(text())),
