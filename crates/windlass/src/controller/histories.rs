@@ -26,7 +26,12 @@ pub struct Histories {
 struct Known {
     runs: BTreeMap<RunId, Unsealed>,
     workers: BTreeMap<WorkerId, String>,
+    /// The newest runs that were sealed, one line of each.
+    sealed: BTreeMap<RunId, RunRecord>,
 }
+
+/// Sealed runs that are remembered in one line each: a few hundred kilobytes.
+const SEALED_MAX: usize = 1_000;
 
 /// A run that is not sealed.
 #[derive(Debug)]
@@ -69,6 +74,12 @@ impl Histories {
     /// What is known of a run that is not sealed, in one line; its end is that of the run once it has ended.
     pub fn record(&self, run: RunId) -> Option<RunRecord> {
         self.read().runs.get(&run).map(|it| it.record.clone())
+    }
+
+    /// The newest runs that were sealed since this node began to read, the newest first: what an observer can list while its
+    /// leader is away.
+    pub fn sealed_lately(&self) -> Vec<RunRecord> {
+        self.read().sealed.values().rev().cloned().collect()
     }
 
     /// The worker that got the hand-out whose output a log is; `None` if there was no such hand-out, or if its run is
@@ -173,7 +184,9 @@ impl Known {
                 self.runs.insert(run, Unsealed::new(record, position));
             }
             Event::RunSealed { .. } => {
-                self.runs.remove(&run);
+                if let Some(unsealed) = self.runs.remove(&run) {
+                    self.remember(unsealed.record);
+                }
                 return;
             }
             _ => {}
@@ -189,6 +202,13 @@ impl Known {
             unsealed.worked(*worker, &self.workers);
         }
         unsealed.events.push(position, Recorded { at, event: event.clone() });
+    }
+
+    fn remember(&mut self, record: RunRecord) {
+        self.sealed.insert(record.run, RunRecord { workers: Vec::new(), ..record });
+        while self.sealed.len() > SEALED_MAX {
+            self.sealed.pop_first();
+        }
     }
 
     /// That another leader took over belongs to each run that it interrupted.
@@ -241,6 +261,7 @@ mod tests {
             worker: WorkerId(delivery.into()),
             fence: Fence(delivery.into()),
             seq: Seq(1),
+            expires: None,
         };
         (Time::ZERO, event)
     }
@@ -275,5 +296,34 @@ mod tests {
         let unknown = (4..1_004).filter_map(|delivery| histories.granted(log(delivery))).count();
         assert_eq!(unknown, 0);
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn the_newest_sealed_runs_are_remembered() {
+        let histories = Histories::default();
+        let last = RunId(SEALED_MAX as u64 + 1);
+        for run in 1..=last.0 {
+            let record = RunRecord {
+                run: RunId(run),
+                pipeline: "ship".to_owned(),
+                status: RunStatus::Succeeded,
+                submitted_at: Time::ZERO,
+                ended_at: Time::ZERO,
+                steps: 1,
+                workers: vec![(WorkerId(1), "build-7".to_owned())],
+            };
+            let unsealed = Unsealed { ended: true, ..Unsealed::new(record, Position(run)) };
+            let mut known = histories.write();
+            known.runs.insert(RunId(run), unsealed);
+            known.learn(Position(run), Time::ZERO, &Event::RunSealed { run: RunId(run) });
+        }
+        let lately = histories.sealed_lately();
+        assert_eq!(lately.len(), SEALED_MAX);
+        assert_eq!(
+            lately.first().map(|it| (it.run, it.status)),
+            Some((last, RunStatus::Succeeded))
+        );
+        assert_eq!(lately.last().map(|it| it.run), Some(RunId(2)), "the oldest is forgotten");
+        assert!(lately.iter().all(|it| it.workers.is_empty()));
     }
 }

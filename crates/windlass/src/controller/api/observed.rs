@@ -7,11 +7,13 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use windlass_core::engine::Utc;
+use windlass_core::time::Span;
 
 use super::refused::Refused;
 use super::router::Api;
 use crate::controller::observing::Upstream;
-use crate::link::http::{CallError, LAG_HEADER, Problem};
+use crate::link::http::{CallError, LAG_HEADER, Problem, STALE_HEADER};
 
 /// How long who leads may take for an answer that waits for something to happen.
 const WAIT_MAX: Duration = Duration::from_secs(35);
@@ -40,10 +42,14 @@ pub(super) async fn answer(
     };
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let headers = request.headers().clone();
+    let mut is_away = false;
     let mut answered = if is_in_stores(&path) {
         match forward(upstream, &path, &headers).await {
-            // Of what is open something is known here too.
-            Err(_) if path.starts_with("/runs?") || path == "/runs" => next.run(request).await,
+            // Open runs, and those that were sealed lately, are known here too.
+            Err(_) if path.starts_with("/runs?") || path == "/runs" => {
+                is_away = true;
+                next.run(request).await
+            }
             forwarded => forwarded?,
         }
     } else {
@@ -54,10 +60,20 @@ pub(super) async fn answer(
             here
         }
     };
-    let lag = api.handle.views().look(|view| view.caught_up.elapsed());
-    let lag = HeaderValue::from(u64::try_from(lag.as_millis()).unwrap_or(u64::MAX));
-    answered.headers_mut().insert(HeaderName::from_static(LAG_HEADER), lag);
+    tell_age(&api, is_away, answered.headers_mut());
     Ok(answered)
+}
+
+/// Tells how old an answer is; while the leader is away, also since when it may be out of date.
+fn tell_age(api: &Api, is_away: bool, headers: &mut HeaderMap) {
+    let (lag, is_stalled) =
+        api.handle.views().look(|view| (view.caught_up.elapsed(), view.stalled.is_some()));
+    let lag = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+    headers.insert(HeaderName::from_static(LAG_HEADER), HeaderValue::from(lag));
+    let since = Utc(api.now() - Span::millis(lag)).to_string();
+    if let (true, Ok(since)) = (is_away || is_stalled, HeaderValue::from_str(&since)) {
+        headers.insert(HeaderName::from_static(STALE_HEADER), since);
+    }
 }
 
 /// Whether all of it is in stores that an observer does not have: lists of runs, what steps printed and wrote.

@@ -40,6 +40,6 @@ pub use testament::{report_ended, say_goodbye};
 pub use wire::{
     BATCH_HEADER, Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, JOURNAL_TYPE,
     JournalPage, KEY_HEADER, LAG_HEADER, LEADER_HEADER, LOG_SIZE_HEADER, Leader, POSITION_HEADER,
-    PROTOCOL, PROTOCOL_HEADER, Problem, Role, ValueAsked, WORKER_HEADER,
+    PROTOCOL, PROTOCOL_HEADER, Problem, Role, STALE_HEADER, ValueAsked, WORKER_HEADER,
 };
 pub use worker_link::HttpLink;

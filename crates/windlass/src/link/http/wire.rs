@@ -41,6 +41,9 @@ pub const BATCH_HEADER: &str = "windlass-batch";
 /// Says for how many milliseconds an observer has not had everything that there was.
 pub const LAG_HEADER: &str = "windlass-lag-ms";
 
+/// When an observer whose leader is away last had everything: its answer may be out of date since then.
+pub const STALE_HEADER: &str = "windlass-stale-since";
+
 /// Tells one cluster from another: made once, when its store is made.
 pub type ClusterId = String;
 

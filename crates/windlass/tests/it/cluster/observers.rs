@@ -160,6 +160,10 @@ fn a_leader_that_is_away_is_said_to_be_and_waited_for() {
     let told = observer.get(&format!("/runs/{run}"));
     assert_eq!(told.status, 200, "what it knows it tells: {}", told.body);
     until("it says how old that is", || observer.get(&format!("/runs/{run}")).lag() > 1_000);
+    until("it says since when it may be out of date", || {
+        observer.get("/workers").header("windlass-stale-since").is_some_and(|at| at.ends_with('Z'))
+    });
+    assert_eq!(observer.get("/workers").json().as_array().map(Vec::len), Some(1));
     let logs = observer.get(&format!("/runs/{run}/logs"));
     assert_eq!(logs.status, 503, "{}", logs.body);
     assert_eq!(logs.header("windlass-leader"), Some(&*url(cluster.port)));
@@ -172,6 +176,7 @@ fn a_leader_that_is_away_is_said_to_be_and_waited_for() {
         shown.json()["status"] == "succeeded" && shown.lag() < 5_000
     });
     until("it is ready again", || observer.get("/readyz").status == 200);
+    assert_eq!(observer.get("/workers").header("windlass-stale-since"), None);
 }
 
 #[test]
