@@ -24,7 +24,7 @@ impl Engine {
         Answer::Done
     }
 
-    /// Ends a run at the hardest level, as failed.
+    /// Ends a run at the hardest level, as failed: one on which deciding failed, or one that an operator condemned.
     pub(super) fn condemn(&mut self, out: &mut Out, run: RunId) -> Answer {
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
             return Answer::Denied(Denial::NoSuchRun(run));
@@ -32,7 +32,9 @@ impl Engine {
         if self.runs[run_ix].status.is_terminal() {
             return Answer::Denied(Denial::RunEnded(run));
         }
-        let (level, reason) = (CancelLevel::Kill, CancelReason::Defect);
+        let hollow = self.runs[run_ix].hollow;
+        let reason = if hollow { CancelReason::Condemned } else { CancelReason::Defect };
+        let level = CancelLevel::Kill;
         self.emit(out, Event::RunCancelled { run, level, reason });
         Answer::Done
     }

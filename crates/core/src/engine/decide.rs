@@ -151,10 +151,14 @@ impl Engine {
             return Answer::Denied(Denial::TooLongLeases { ttl, max: TTL_MAX });
         }
         let (generation, embargo) = self.after_history(history, generation);
+        let embargo = embargo.max(self.condemned_embargo());
         let shared: Vec<WorkerId> = self.sharing_fate().collect();
         self.emit(out, Event::Led { term, ttl, generation, own, embargo });
         for worker in shared.into_iter().filter(|worker| own != Some(*worker)) {
             self.emit(out, Event::WorkerLost { worker });
+        }
+        for run in self.condemned_runs() {
+            self.condemn(out, run);
         }
         Answer::Done
     }

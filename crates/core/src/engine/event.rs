@@ -393,6 +393,8 @@ pub enum CancelReason {
     Deadline,
     /// Deciding on it failed by a mistake of the engine's: it ends so that the others go on.
     Defect,
+    /// An operator condemned it, because the store could not be folded with it.
+    Condemned,
 }
 
 /// Whether a lease ended by its holder's word.

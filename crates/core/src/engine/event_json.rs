@@ -271,6 +271,7 @@ fn cancelled(level: CancelLevel, reason: CancelReason) -> Value {
         CancelReason::Asked => "asked",
         CancelReason::Deadline => "deadline",
         CancelReason::Defect => "defect",
+        CancelReason::Condemned => "condemned",
     };
     json!({ "level": level, "reason": reason })
 }

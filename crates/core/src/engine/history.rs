@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    fn embargo_from_now(&self) -> Option<Time> {
+    pub(super) fn embargo_from_now(&self) -> Option<Time> {
         let bugs = self.config.bugs;
         let lasts = if bugs.on(Bug::EmbargoTooShort) { self.ttl.part(3) } else { TTL_MAX };
         (!bugs.on(Bug::EmbargoSkipped)).then_some(self.now + lasts)

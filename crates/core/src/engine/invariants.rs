@@ -97,6 +97,10 @@ impl Engine {
         let disorder = self.ledger.disorder();
         found.check(disorder.is_none(), "I23 once", || disorder.unwrap_or_default());
         for ((run, step), at_it) in self.ledger.bound() {
+            if self.runs.get(run).is_some_and(|run| run.hollow) {
+                // It ended its waits with its run, and until then nothing is decided on it.
+                continue;
+            }
             let state = self.runs.get(run).map(|run| run.step(step));
             let begun = state.is_some_and(|it| it.attempt > 1 || it.status != StepStatus::Waiting);
             let open = state.is_some_and(|it| !it.status.is_terminal());

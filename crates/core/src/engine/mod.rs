@@ -14,6 +14,7 @@
 //! | `settle`, `crewed` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
 //! | `absence`, `clock_doubt` | time in which no leader led; time that nothing may be deleted by |
 //! | `once` | what is done once under a key: whose it is, who waits, who takes over what is on record |
+//! | `condemned` | runs that an operator condemned because the store cannot be folded with them |
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
 //! | `transition` | the one table of a step's life |
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
@@ -30,6 +31,7 @@ mod cancel;
 mod claims;
 mod class;
 mod clock_doubt;
+mod condemned;
 mod condition;
 mod config;
 mod crewed;

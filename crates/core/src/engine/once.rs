@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    fn wants_again(&self, (run, step): Place) -> bool {
+    pub(super) fn wants_again(&self, (run, step): Place) -> bool {
         self.runs[run].spec(step).when.once().is_some_and(|once| once.again)
     }
 

@@ -127,6 +127,8 @@ pub(super) struct SpentLease {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) id: RunId,
+    /// Whether it is condemned, and therefore listed and not built.
+    pub(super) hollow: bool,
     /// The how-manieth run of this journal: who came first.
     pub(super) order: u64,
     pub(super) plan: Arc<Plan>,
@@ -178,6 +180,7 @@ impl Run {
         };
         Self {
             id,
+            hollow: false,
             order,
             steps: plan.nodes().map(fresh).collect(),
             open: plan.node_count(),
@@ -220,10 +223,17 @@ impl Run {
         self.failed.is_some() && !self.options.keep_going && condition == Condition::Success
     }
 
+    /// Whether a leader has ended it because it is condemned.
+    pub(super) const fn is_buried(&self) -> bool {
+        matches!(self.cancel, Some((_, CancelReason::Condemned)))
+    }
+
     /// How the run ends, given that every step has.
     pub(super) fn verdict(&self) -> RunStatus {
         match self.cancel {
-            Some((_, CancelReason::Deadline | CancelReason::Defect)) => RunStatus::Failed,
+            Some((_, CancelReason::Deadline | CancelReason::Defect | CancelReason::Condemned)) => {
+                RunStatus::Failed
+            }
             Some((_, CancelReason::Asked)) => RunStatus::Cancelled,
             None if self.failed.is_some() => RunStatus::Failed,
             None if self.superseded => RunStatus::Cancelled,

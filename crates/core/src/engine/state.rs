@@ -74,6 +74,9 @@ pub struct Engine {
     /// Volatile: a worker has told of a loss in this term. Not kept: who starts from a snapshot has another term.
     #[serde(skip)]
     pub(super) loss_noticed: bool,
+    /// Runs that an operator has condemned. Read from the store before anything is folded, and not kept in snapshots.
+    #[serde(skip)]
+    pub(super) condemned: BTreeSet<RunId>,
     /// Volatile: runs that nobody is expected to join any more, and what becomes of what nobody can run.
     #[serde(skip)]
     pub(super) crewed: BTreeMap<RunId, Unplaceable>,
@@ -171,6 +174,7 @@ impl Engine {
             notify: BTreeSet::new(),
             at_work: None,
             loss_noticed: false,
+            condemned: BTreeSet::new(),
             crewed: BTreeMap::new(),
             brake: None,
             keys: Keyring::default(),

@@ -41,6 +41,9 @@ impl Engine {
     }
 
     fn cannot_take(&self, submit: &Submit) -> Option<Denial> {
+        if self.is_condemned(submit.run) {
+            return Some(Denial::RunEnded(submit.run));
+        }
         if self.runs.len() >= self.config.runs_max {
             return Some(Denial::TooManyRuns(self.runs.len()));
         }

@@ -160,5 +160,6 @@ const fn reason_word(reason: CancelReason) -> &'static str {
         CancelReason::Asked => "asked",
         CancelReason::Deadline => "deadline",
         CancelReason::Defect => "defect",
+        CancelReason::Condemned => "condemned",
     }
 }

@@ -21,7 +21,7 @@ impl Summary {
                 self.know_worker(*worker, name, Some(labels));
                 self.know_slots(*worker, *slots, at);
             }
-            Event::RunCancelled { level, reason, .. } => self.learn_cancelled(*level, *reason),
+            Event::RunCancelled { level, reason, .. } => self.learn_cancelled(at, *level, *reason),
             Event::RunEnded { status, .. } => {
                 self.status = *status;
                 self.ended_at = Some(at);
@@ -73,11 +73,24 @@ impl Summary {
         self.led = Some((term, own));
     }
 
-    fn learn_cancelled(&mut self, level: CancelLevel, reason: CancelReason) {
+    fn learn_cancelled(&mut self, at: Time, level: CancelLevel, reason: CancelReason) {
+        if reason == CancelReason::Condemned {
+            self.learn_condemned(at);
+        }
         // The first reason stays: a kill that follows it is the same wish, said louder.
-        let reason = self.cancel.map_or(reason, |(_, first)| first);
-        self.cancel = Some((level, reason));
+        let first = self.cancel.filter(|_| reason != CancelReason::Condemned);
+        self.cancel = Some((level, first.map_or(reason, |(_, first)| first)));
         self.status = crate::outcome::RunStatus::Cancelling;
+    }
+
+    /// The steps of a condemned run end with it, without events of their own.
+    fn learn_condemned(&mut self, at: Time) {
+        let plan = self.plan.clone();
+        for step in plan.nodes().filter(|node| plan.has_step(*node)) {
+            if !self.nodes[step.0 as usize].status.is_terminal() {
+                self.end(at, step, StepStatus::Cancelled);
+            }
+        }
     }
 
     fn learn_granted(&mut self, at: Time, event: &Event) {

@@ -43,6 +43,8 @@ pub(crate) struct Crew {
     runs: Vec<(String, RunId, Arc<Plan>)>,
     /// Everything decided so far.
     pub(crate) journal: Vec<Event>,
+    /// When each of it was decided.
+    times: Vec<Time>,
     /// Whether workers once exchanged without end in one instant.
     pub(crate) restless: bool,
 }
@@ -63,6 +65,7 @@ impl Crew {
             mates: BTreeMap::new(),
             runs: Vec::new(),
             journal: Vec::new(),
+            times: Vec::new(),
             restless: false,
         };
         crew.lead(TTL, Some(FIRST_LEADER), StoreHistory::Unbroken);
@@ -299,6 +302,31 @@ impl Crew {
         self.lead(TTL, None, history);
     }
 
+    /// An engine that starts with these runs condemned and folds the journal from a position on, which `start` has folded.
+    pub(crate) fn folded(&self, start: Option<(Engine, usize)>, condemned: &[RunId]) -> Engine {
+        let (engine, from) = start.unwrap_or_else(|| (Engine::new(self.config), 0));
+        let mut engine = engine.with_condemned(condemned.iter().copied().collect());
+        for (at, event) in self.times.iter().zip(&self.journal).skip(from) {
+            engine.apply(*at, event).expect("an engine can fold the journal");
+        }
+        engine
+    }
+
+    /// An engine that has folded so many events of the journal.
+    pub(crate) fn prefix(&self, events: usize) -> Engine {
+        let mut engine = Engine::new(self.config);
+        for (at, event) in self.times.iter().zip(&self.journal).take(events) {
+            engine.apply(*at, event).expect("an engine can fold the journal");
+        }
+        engine
+    }
+
+    /// A node wins that has started with these runs condemned. The replica follows it without knowing the list.
+    pub(crate) fn take_over_condemning(&mut self, condemned: &[RunId]) {
+        self.engine = self.folded(None, condemned);
+        self.lead(TTL, None, StoreHistory::Unbroken);
+    }
+
     fn lead(&mut self, ttl: Span, own: Option<WorkerId>, history: StoreHistory) {
         let (term, generation) = (Term(self.engine.term().0 + 1), self.engine.generation());
         let answer = self.ask(Request::Lead { term, ttl, generation, own, history });
@@ -328,6 +356,7 @@ impl Crew {
             "a replayed journal must give the same state"
         );
         self.journal.extend(decision.events.iter().cloned());
+        self.times.resize(self.journal.len(), decision.at);
         decision
     }
 

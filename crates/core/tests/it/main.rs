@@ -4,6 +4,7 @@ mod absence;
 mod access;
 mod capabilities;
 mod cascade;
+mod condemned;
 mod conditions;
 mod config;
 mod corners;

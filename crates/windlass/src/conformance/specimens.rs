@@ -127,6 +127,7 @@ fn runs() -> Vec<Event> {
         Event::RunSubmitted { run, plan: plan(), options: plain, reused: Vec::new() },
         cancelled(CancelLevel::Stop, CancelReason::Asked),
         cancelled(CancelLevel::Kill, CancelReason::Deadline),
+        cancelled(CancelLevel::Kill, CancelReason::Condemned),
         ended(RunStatus::Succeeded),
         ended(RunStatus::Failed),
         ended(RunStatus::Cancelled),

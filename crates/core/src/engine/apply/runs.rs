@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ApplyError;
-use crate::engine::event::{Event, Settled};
+use crate::engine::event::{CancelReason, Event, Settled};
 use crate::engine::run::{HinderedBy, NONE, Run, Spent};
 use crate::engine::state::Engine;
 use crate::engine::submit::locks_of;
@@ -79,7 +79,12 @@ impl Engine {
         let run = self.run_ix(run)?;
         self.runs[run].cancel = Some((*level, *reason));
         self.runs[run].status = RunStatus::Cancelling;
-        self.stop_run(run);
+        if *reason == CancelReason::Condemned {
+            // This node has folded the run before it was condemned.
+            self.bury(run);
+        } else {
+            self.stop_run(run);
+        }
         Ok(())
     }
 
@@ -101,7 +106,7 @@ impl Engine {
     }
 
     /// A standby applies events and decides nothing: what would follow from a run must not pile up beyond its end.
-    fn forget_run(&mut self, run_ix: u32) {
+    pub(in crate::engine) fn forget_run(&mut self, run_ix: u32) {
         self.todo.retain(|todo| todo.run() != run_ix);
         self.timers.forget_run(run_ix);
     }

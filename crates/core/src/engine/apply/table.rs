@@ -39,7 +39,7 @@ impl Engine {
         // A leader that takes over from itself has led all the time.
         let takes_over = matches!(event, Event::Led { term, .. } if *term != self.term);
         self.absences.event(self.now, takes_over);
-        self.fold(event)
+        if self.fold_hollow(event)? { Ok(()) } else { self.fold(event) }
     }
 
     fn fold(&mut self, event: &Event) -> Result<(), ApplyError> {
@@ -109,7 +109,7 @@ impl Engine {
         if is_step { Ok(run_ix) } else { Err(ApplyError::NoStep(run, step)) }
     }
 
-    pub(super) fn worker_ix(&self, worker: WorkerId) -> Result<u32, ApplyError> {
+    pub(in crate::engine) fn worker_ix(&self, worker: WorkerId) -> Result<u32, ApplyError> {
         self.worker_ids.get(&worker).copied().ok_or(ApplyError::NoWorker(worker))
     }
 

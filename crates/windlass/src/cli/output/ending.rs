@@ -1,5 +1,6 @@
 //! What is said when a run has ended: the table first, what went wrong last, where the eye is.
 
+use windlass_core::engine::CancelReason;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::summary::{CriticalPath, Step, Summary};
 use windlass_core::time::Time;
@@ -165,8 +166,12 @@ fn verdict_line(look: &Look, summary: &Summary, now: Time) -> String {
     };
     let head = format!("{} {status}", harmless(summary.plan().pipeline()));
     let worked = span_text(summary.worked(now));
-    let overdue = if summary.is_overdue() { "its deadline passed; " } else { "" };
-    let counts = format!("{overdue}{}", tally_text(summary));
+    let reason = match summary.cancel() {
+        Some((_, CancelReason::Deadline)) => "its deadline passed; ",
+        Some((_, CancelReason::Condemned)) => "an operator condemned it; ",
+        Some((_, CancelReason::Asked | CancelReason::Defect)) | None => "",
+    };
+    let counts = format!("{reason}{}", tally_text(summary));
     let line = format!("{} {} in {worked}: {counts}", look.mark(mark), look.paint(ink, &head));
     flow(look, &line, 2)
 }

@@ -429,9 +429,10 @@ const fn cancel_text(level: CancelLevel, reason: CancelReason) -> &'static str {
         (CancelLevel::Stop, CancelReason::Deadline) => {
             "the run's deadline passed: what runs is being stopped"
         }
-        (CancelLevel::Stop, CancelReason::Asked | CancelReason::Defect) => {
-            "cancelling: what runs is being stopped"
-        }
+        (
+            CancelLevel::Stop,
+            CancelReason::Asked | CancelReason::Defect | CancelReason::Condemned,
+        ) => "cancelling: what runs is being stopped",
     }
 }
 

@@ -259,6 +259,11 @@ fn of_run(event: &Event) -> Option<(Level, String)> {
                 let what = "is ended: deciding on it failed by a defect of windlass";
                 (Level::Error, format!("run {run} {what}"))
             }
+            CancelReason::Condemned => {
+                let what =
+                    "is ended as failed: an operator condemned it with `windlass store condemn`";
+                (Level::Error, format!("run {run} {what}"))
+            }
         },
         Event::RunEnded { run, status } => (Level::Info, format!("run {run} {status}")),
         _ => return None,

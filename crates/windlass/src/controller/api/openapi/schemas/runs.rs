@@ -67,7 +67,7 @@ fn run_with_steps() -> Value {
     ]);
     let cancelled = object([
         ("level", word(&["stop", "kill"])),
-        ("reason", word(&["asked", "deadline", "defect"])),
+        ("reason", word(&["asked", "deadline", "defect", "condemned"])),
     ]);
     let share = object([
         ("worker", text()),

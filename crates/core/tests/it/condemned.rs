@@ -1,0 +1,179 @@
+//! Runs that an operator has condemned: the store is folded without them, and they fail.
+
+use windlass_core::engine::{
+    Answer, CancelReason, Denial, Engine, Event, Request, RunOptions, Submit, TTL_MAX, Why,
+};
+use windlass_core::id::RunId;
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::StepSpec;
+use windlass_core::session::{Stop, StopHow, StopReason};
+use windlass_core::time::Span;
+
+use crate::crew::{Crew, TTL};
+
+fn cluster() -> Crew {
+    Crew::new().worker("alpha", 4, []).worker("beta", 4, [])
+}
+
+/// A run with one step of each kind, of which some are held, one waits and one has ended, beside a run that waits for it.
+fn poisoned() -> (Crew, RunId) {
+    let mut crew = cluster();
+    crew.submit("bad", |plan| {
+        plan.step("first", StepSpec::default(), []);
+        plan.step("done", StepSpec::once("v1"), []);
+        plan.step("deploy", StepSpec::locking(["db"]), []);
+        plan.step("publish", StepSpec::once("v2"), []);
+        plan.step("last", StepSpec::locking(["db"]), ["first"]);
+        plan.step("waits", StepSpec::locking(["db"]), []);
+    });
+    crew.submit("good", |plan| {
+        plan.step("build", StepSpec::default(), []);
+        plan.step("migrate", StepSpec::locking(["db"]), []);
+        plan.step("announce", StepSpec::once("v2"), []);
+    });
+    crew.exchange("alpha");
+    crew.succeed(["bad/done"]);
+    let bad = crew.run_id("bad");
+    (crew, bad)
+}
+
+fn reasons(crew: &Crew) -> Vec<CancelReason> {
+    let reason = |event: &Event| match event {
+        Event::RunCancelled { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    crew.journal.iter().filter_map(reason).collect()
+}
+
+#[test]
+fn a_condemned_run_takes_no_place_on_the_board() {
+    let (crew, bad) = poisoned();
+    let built = crew.folded(None, &[]).counts();
+    let hollow = crew.folded(None, &[bad]).counts();
+    assert!(built.leases > hollow.leases && built.ready > hollow.ready);
+    assert_eq!(hollow.runs, 2, "it is listed");
+    let mut crew = cluster();
+    crew.submit("bad", |plan| {
+        for at in 0..50 {
+            plan.step(&format!("s{at}"), StepSpec::locking(["a", "b", "c"]), []);
+        }
+    });
+    let hollow = crew.folded(None, &[crew.run_id("bad")]).counts();
+    assert_eq!((hollow.locks, hollow.ready, hollow.leases), (0, 0, 0));
+}
+
+#[test]
+fn a_condemned_run_fails_and_the_others_go_on() {
+    let (mut crew, bad) = poisoned();
+    crew.take_over_condemning(&[bad]);
+    assert_eq!(crew.run_status("bad"), RunStatus::Failed);
+    assert_eq!(reasons(&crew), [CancelReason::Condemned]);
+    assert_eq!(crew.status("bad/done"), StepStatus::Succeeded, "what ended before stays");
+    assert_eq!(crew.status("bad/deploy"), StepStatus::Cancelled);
+    crew.pump();
+    crew.succeed(["build"]);
+    crew.pass(TTL_MAX + Span::secs(1));
+    crew.succeed(["migrate", "announce"]);
+    assert_eq!(crew.run_status("good"), RunStatus::Succeeded);
+    assert_eq!(crew.ask(Request::Seal { run: bad }), Answer::Done);
+    crew.take_over_condemning(&[bad]);
+    assert_eq!(crew.engine.run_status(bad), None, "it is folded, ended and sealed again");
+    assert_eq!(crew.engine.embargo_until(), None, "no later takeover waits for it");
+}
+
+#[test]
+fn locks_and_keys_of_a_condemned_run_wait_for_the_longest_lease() {
+    let (mut crew, bad) = poisoned();
+    crew.cut("alpha");
+    crew.take_over_condemning(&[bad]);
+    let until = crew.now + TTL_MAX;
+    crew.exchange("beta");
+    for step in ["migrate", "announce"] {
+        assert_eq!(crew.why(step), Why::Embargo { until }, "{step}");
+    }
+    crew.pass(TTL_MAX.less(Span::secs(1)));
+    assert_ne!(crew.status("migrate"), StepStatus::Running);
+    crew.pass(Span::secs(2));
+    crew.succeed(["migrate", "announce"]);
+}
+
+#[test]
+fn every_node_reaches_the_same_state_whenever_it_learns_that_a_run_is_condemned() {
+    let (mut crew, bad) = poisoned();
+    // The replica of the crew has folded the run as it was, and is compared after each decision.
+    let starts: Vec<(Engine, usize)> =
+        (0..=crew.journal.len()).map(|upto| (crew.prefix(upto), upto)).collect();
+    crew.take_over_condemning(&[bad]);
+    crew.pass(TTL);
+    crew.submit("next", |plan| plan.step("next", StepSpec::locking(["db"]), []));
+    let whole = crew.folded(None, &[bad]);
+    assert_eq!(whole.snapshot(), crew.engine.snapshot());
+    for (start, upto) in starts {
+        let late = crew.folded(Some((start.clone(), upto)), &[bad]);
+        assert_eq!(late.snapshot(), whole.snapshot(), "from a snapshot at {upto}");
+        assert_eq!(late.check(), [], "from a snapshot at {upto}");
+        let unaware = crew.folded(Some((start, upto)), &[]);
+        assert_eq!(unaware.snapshot(), whole.snapshot(), "a standby that had folded {upto}");
+    }
+}
+
+#[test]
+fn what_a_condemned_run_did_under_a_key_stays_done() {
+    let (mut crew, bad) = poisoned();
+    crew.take_over_condemning(&[bad]);
+    crew.submit("next", |plan| plan.step("again", StepSpec::once("v1"), []));
+    assert_eq!(crew.status("again"), StepStatus::Cached);
+}
+
+#[test]
+fn a_worker_that_still_runs_a_condemned_step_is_told_to_kill_it() {
+    let (mut crew, bad) = poisoned();
+    let holder = crew.holder("deploy").expect("a worker runs it");
+    let fence = crew.fence("deploy");
+    crew.take_over_condemning(&[bad]);
+    crew.pump();
+    crew.exchange(&holder);
+    let stop = Stop { fence, how: StopHow::Kill, why: StopReason::Stale };
+    assert!(crew.mate(&holder).stops.contains(&stop), "the lease is not known any more");
+    assert_eq!(
+        crew.engine.generation(),
+        0,
+        "a fence of a condemned run is no sign of lost history"
+    );
+}
+
+#[test]
+fn a_store_with_only_the_leaders_own_worker_needs_no_embargo() {
+    let mut crew = Crew::new().leader("own", 4, []);
+    crew.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
+    let bad = crew.run_id("bad");
+    crew.take_over_condemning(&[bad]);
+    assert_eq!(crew.engine.embargo_until(), None);
+    assert_eq!(crew.run_status("bad"), RunStatus::Failed);
+}
+
+#[test]
+fn a_condemned_run_is_not_accepted_again() {
+    let (mut crew, bad) = poisoned();
+    let plan = crew.journal.iter().find_map(|event| match event {
+        Event::RunSubmitted { run, plan, .. } if *run == bad => Some(plan.clone()),
+        _ => None,
+    });
+    let plan = plan.expect("it was submitted");
+    crew.take_over_condemning(&[bad]);
+    assert_eq!(crew.ask(Request::Seal { run: bad }), Answer::Done);
+    let submit = Submit { run: bad, plan, options: RunOptions::default(), reused: Vec::new() };
+    assert_eq!(crew.ask(Request::Submit(submit)), Answer::Denied(Denial::RunEnded(bad)));
+}
+
+#[test]
+fn a_run_that_ended_before_it_was_condemned_keeps_its_end() {
+    let mut crew = cluster();
+    crew.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
+    let bad = crew.run_id("bad");
+    crew.exchange("alpha");
+    crew.succeed(["deploy"]);
+    crew.take_over_condemning(&[bad]);
+    assert_eq!(crew.run_status("bad"), RunStatus::Succeeded);
+    assert_eq!(crew.engine.embargo_until(), None);
+}
