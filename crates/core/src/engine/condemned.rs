@@ -37,6 +37,11 @@ impl Engine {
         self
     }
 
+    /// The runs that it was given as condemned.
+    pub const fn condemned(&self) -> &BTreeSet<RunId> {
+        &self.condemned
+    }
+
     /// Whether an operator has condemned this run.
     pub fn is_condemned(&self, run: RunId) -> bool {
         let listed = self.run_ids.get(&run).is_some_and(|run| self.runs[*run].hollow);

@@ -1,13 +1,13 @@
 //! A journal between which and its caller things go wrong, as planned.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 
-use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, Stored};
+use crate::journal::{Append, Campaign, Candidate, Journal, Position, Snapshot, StartMark, Stored};
 use crate::store::{Promise, StoreError};
 
 const PLACE: &str = "behind faults";
@@ -145,6 +145,26 @@ impl<J: Journal + ?Sized> Journal for Faulty<J> {
 
     fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
         self.inner.foreign_snapshots()
+    }
+
+    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+        self.inner.condemned()
+    }
+
+    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+        self.inner.condemn(term, run)
+    }
+
+    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+        self.inner.start_marks()
+    }
+
+    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+        self.inner.mark_start(mark)
+    }
+
+    fn clear_start(&self, node: String) -> Promise<'_, ()> {
+        self.inner.clear_start(node)
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

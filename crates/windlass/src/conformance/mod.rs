@@ -46,6 +46,7 @@ mod append;
 mod archive;
 mod binding;
 mod check;
+mod condemned;
 mod crash;
 mod disk;
 mod faults;

@@ -3,7 +3,7 @@
 use super::check::{Check, checks, run_all};
 use super::harness::Harness;
 use super::report::Report;
-use super::{append, crash, model, positions, reopen, snapshot, tail, terms};
+use super::{append, condemned, crash, model, positions, reopen, snapshot, tail, terms};
 
 /// Every check, in the order in which they are run: what the others rest on comes first.
 pub const CHECKS: &[Check] = checks! {
@@ -53,6 +53,9 @@ pub const CHECKS: &[Check] = checks! {
     snapshot::a_pruned_journal_goes_on,
     snapshot::pruning_again_changes_nothing,
     snapshot::a_page_read_while_batches_leave_is_whole,
+    condemned::a_condemned_run_is_listed,
+    condemned::a_passed_term_condemns_nothing,
+    condemned::a_start_leaves_a_mark_until_it_is_done,
     crash::an_append_without_answer_is_settled_by_repeating_it,
     crash::an_append_that_never_arrived_is_written_once,
     crash::an_append_without_room_is_written_once_there_is,

@@ -31,6 +31,7 @@ pub mod observing;
 pub mod post;
 mod reader;
 mod self_reports;
+mod start_watch;
 mod tables;
 #[cfg(feature = "http")]
 pub mod traces;

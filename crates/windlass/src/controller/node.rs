@@ -13,6 +13,7 @@ use windlass_core::time::{Span, Time};
 use super::handle::{Ask, Handle};
 use super::lead::{Ended, HAND_OVER_MAX, Lead, Won};
 use super::metrics::Meters;
+use super::start_watch::StartWatch;
 use super::view::{Published, StartState, Views};
 use crate::clock::Clock;
 use crate::journal::{
@@ -137,7 +138,8 @@ impl Node {
         config: NodeConfig,
     ) -> Result<(Self, Handle), NodeError> {
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
-        let views = Arc::new(Views::new(begin(journal.snapshot().await?, config.engine)));
+        let mut watch = StartWatch::begin(&journal, &config.candidate.node).await;
+        let views = Arc::new(Views::new(begin(&*journal, config.engine).await?));
         let meters = Arc::<Meters>::default();
         let handle = Handle {
             inbox: sender,
@@ -147,7 +149,10 @@ impl Node {
         };
         let condemned = BTreeSet::new();
         let node = Self { journal, config, inbox, views, meters, condemned, panics: 0 };
-        node.catch_up().await?;
+        node.catch_up_watched(watch.as_mut()).await?;
+        if let Some(watch) = watch {
+            watch.done().await;
+        }
         Ok((node, handle))
     }
 
@@ -244,11 +249,22 @@ impl Node {
             }
             Err(error) => return Err(error.into()),
         };
-        let caught_up = self.catch_up().await;
+        let caught_up = match self.catch_up().await {
+            // Condemned while this node stood by, with the run in its view.
+            Ok(()) if won.is_some() => self.read_condemned().await,
+            caught_up => caught_up,
+        };
         if let (Err(_), Some(won)) = (&caught_up, won) {
             self.give_back(won.leadership.term).await;
         }
         Ok(self.unless_away(caught_up)?.and(won))
+    }
+
+    /// Condemns what an operator has condemned since this node started. That takes a term, so nothing changes under this one.
+    async fn read_condemned(&self) -> Result<(), NodeError> {
+        let condemned = self.journal.condemned().await?;
+        self.views.condemn(condemned);
+        Ok(())
     }
 
     /// Looks who leads, and folds what the journal has. Whether somebody does, or may as far as can be told.
@@ -300,6 +316,11 @@ impl Node {
     /// Folds what the journal has that the view has not. The last batch that it knows is read again: if another one is in its
     /// place, or none, then the store is not the one that this view was folded from.
     pub(super) async fn catch_up(&self) -> Result<(), NodeError> {
+        self.catch_up_watched(None).await
+    }
+
+    /// The same, and names the runs that it applies.
+    async fn catch_up_watched(&self, mut watch: Option<&mut StartWatch>) -> Result<(), NodeError> {
         loop {
             let (position, last) = self.views.look(|view| (view.position, view.last));
             let (known, from) = match last {
@@ -310,7 +331,7 @@ impl Node {
             let mut page = match self.journal.tail(from, PAGE + known).await {
                 // Whoever leads has pruned what this node had not read: it begins with the snapshot that took its place.
                 Err(StoreError::Pruned { upto }) => {
-                    let start = begin(self.journal.snapshot().await?, self.config.engine);
+                    let start = begin(&*self.journal, self.config.engine).await?;
                     if start.1 < upto {
                         return Err(NodeError::NoSnapshot { upto });
                     }
@@ -336,23 +357,47 @@ impl Node {
                 return Ok(());
             }
             for batch in page {
-                let position = batch.position;
                 let published = behind(batch, self.views.look(|view| view.position));
-                self.views
-                    .publish(published)
-                    .map_err(|error| NodeError::Nonsense { position, error })?;
+                match &mut watch {
+                    Some(watch) => self.publish_named(published, watch).await?,
+                    None => self.publish(published)?,
+                }
             }
         }
+    }
+
+    /// Publishes a batch in parts, and names the run of each part before it is applied.
+    async fn publish_named(
+        &self,
+        published: Published,
+        watch: &mut StartWatch,
+    ) -> Result<(), NodeError> {
+        for (named, part) in published.parted(|event| watch.names(event)) {
+            watch.name(named).await;
+            self.publish(part)?;
+        }
+        Ok(())
+    }
+
+    fn publish(&self, published: Published) -> Result<(), NodeError> {
+        let position = published.position;
+        let applied = self.views.publish(published);
+        applied.map_err(|error| NodeError::Nonsense { position, error })
     }
 }
 
 /// An engine from the newest snapshot, or from nothing. A snapshot of a version that is no longer known is as good as none
 /// as long as the journal is whole.
-fn begin(snapshot: Option<Snapshot>, config: Config) -> StartState {
-    let read = snapshot.and_then(|Snapshot { position, batch, state }| {
+///
+/// The list of condemned runs is read first: none of them is built.
+async fn begin(journal: &dyn Journal, config: Config) -> Result<StartState, StoreError> {
+    let condemned = journal.condemned().await?;
+    let read = journal.snapshot().await?.and_then(|Snapshot { position, batch, state }| {
         Some((decode_state(&state, config).ok()?, position, Some(batch)))
     });
-    read.unwrap_or_else(|| (Engine::new(config), Position(0), None))
+    let (engine, position, batch) =
+        read.unwrap_or_else(|| (Engine::new(config), Position(0), None));
+    Ok((engine.with_condemned(condemned), position, batch))
 }
 
 /// What of a batch lies behind a position.

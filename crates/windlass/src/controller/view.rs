@@ -1,12 +1,12 @@
 //! What is durable: the read model, and the newest events for those who follow.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 use windlass_core::engine::{ApplyError, Engine, Event};
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 use windlass_core::time::Time;
 
 use super::frames::Frames;
@@ -50,6 +50,27 @@ impl Published {
     pub fn frames(&self) -> &Arc<Frames> {
         let numbered = || self.numbered().map(|(position, (at, event))| (position, *at, event));
         self.frames.get_or_init(|| Arc::new(Frames::of(numbered())))
+    }
+
+    /// The same in parts of events for which `name` says the same, each with that. Only the last part ends the batch.
+    pub(super) fn parted<T: PartialEq>(self, name: impl Fn(&Event) -> T) -> Vec<(T, Self)> {
+        let mut position = self.after();
+        let mut parts: Vec<(T, Self)> = Vec::new();
+        for (at, event) in self.events {
+            position = Position(position.0 + 1);
+            let named = name(&event);
+            match parts.last_mut().filter(|(last, _)| *last == named) {
+                Some((_, part)) => {
+                    part.position = position;
+                    part.events.push((at, event));
+                }
+                None => parts.push((named, Self::new(position, vec![(at, event)]))),
+            }
+        }
+        if let Some((_, last)) = parts.last_mut() {
+            last.batch = self.batch;
+        }
+        parts
     }
 
     /// The position that they follow.
@@ -237,6 +258,15 @@ impl Views {
         drop(view);
         self.access.send_replace(());
         self.moved.send_replace(position);
+    }
+
+    /// Condemns these runs, and no others.
+    pub(super) fn condemn(&self, condemned: BTreeSet<RunId>) {
+        if self.look(|view| *view.engine.condemned() == condemned) {
+            return;
+        }
+        let mut view = self.write();
+        view.engine = view.engine.clone().with_condemned(condemned);
     }
 
     /// Notes whether the journal takes what the leader decides.

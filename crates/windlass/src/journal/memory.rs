@@ -1,10 +1,12 @@
 //! A journal in memory: it lives as long as its process, and says so.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::engine::StoreHistory;
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 
+use super::condemned::{CONDEMNED_MAX, StartMark, too_many_condemned};
 use super::seam::{
     Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored, last_to_remove,
 };
@@ -26,6 +28,8 @@ struct State {
     pruned: Position,
     term: Term,
     leader: Option<Candidate>,
+    condemned: BTreeSet<RunId>,
+    starts: BTreeMap<String, StartMark>,
 }
 
 impl State {
@@ -192,6 +196,41 @@ impl Journal for MemoryJournal {
             let state = self.state();
             let foreign = state.snapshots.iter().filter(|kept| !state.matches(kept));
             Ok(foreign.map(|kept| kept.position).collect())
+        })
+    }
+
+    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+        Box::pin(async { Ok(self.state().condemned.clone()) })
+    }
+
+    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+        Box::pin(async move {
+            let mut state = self.state();
+            Self::check(&state, term)?;
+            if state.condemned.len() >= CONDEMNED_MAX && !state.condemned.contains(&run) {
+                let reason = too_many_condemned();
+                return Err(StoreError::Unusable { place: "memory".to_owned(), reason });
+            }
+            state.condemned.insert(run);
+            Ok(())
+        })
+    }
+
+    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+        Box::pin(async { Ok(self.state().starts.values().cloned().collect()) })
+    }
+
+    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.state().starts.insert(mark.node.clone(), mark);
+            Ok(())
+        })
+    }
+
+    fn clear_start(&self, node: String) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.state().starts.remove(&node);
+            Ok(())
         })
     }
 

@@ -12,6 +12,7 @@
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod batch;
 mod codec;
+mod condemned;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -23,6 +24,7 @@ mod state;
 mod transplant;
 
 pub use codec::{decode, encode};
+pub use condemned::{CONDEMNED_MAX, StartMark};
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::JOURNAL_TABLES;

@@ -1,11 +1,15 @@
 //! What a journal must do, and what each call promises.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use windlass_core::engine::{Event, StoreHistory};
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 use windlass_core::time::{Span, Time};
 
+#[cfg(doc)]
+use super::condemned::CONDEMNED_MAX;
+use super::condemned::StartMark;
 use crate::store::Promise;
 #[cfg(doc)]
 use crate::store::StoreError;
@@ -193,6 +197,31 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// The positions of snapshots that are kept and do not [match the journal](Self::snapshot), for the log.
     fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Runs that an operator has condemned. Every fold reads them before the first event.
+    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+        Box::pin(async { Ok(BTreeSet::new()) })
+    }
+
+    /// Condemns a run, durably, under a term that lasts ([`StoreError::Stale`] if it has passed): no other node may be leading
+    /// with a state that has the run in it. A run that is condemned already is no error. [`StoreError::Unusable`] if there
+    /// are [too many](CONDEMNED_MAX), or where nothing can be condemned.
+    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()>;
+
+    /// The marks of starts that are not done, those of processes that still run included where the store cannot tell.
+    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Replaces the mark of a node's start.
+    fn mark_start(&self, _mark: StartMark) -> Promise<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Removes the mark of a node's start: it is done.
+    fn clear_start(&self, _node: String) -> Promise<'_, ()> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Removes whole batches that end at `upto` or before. The older of the two snapshots kept decides how far this goes:

@@ -11,6 +11,8 @@
 mod address;
 mod clock;
 mod cluster;
+#[cfg(feature = "sqlite")]
+mod condemn;
 #[cfg(feature = "http")]
 mod node_link;
 #[cfg(feature = "sqlite")]
@@ -27,6 +29,8 @@ mod transfer;
 pub use address::StoreAddress;
 pub use clock::system_now;
 pub use cluster::{cluster_id, is_of_cluster};
+#[cfg(feature = "sqlite")]
+pub use condemn::{CondemnError, condemn};
 #[cfg(feature = "http")]
 pub use node_link::NodeLink;
 #[cfg(feature = "sqlite")]

@@ -120,12 +120,16 @@ impl Records {
 
     /// Begins with the newest snapshot, and returns what it contains.
     async fn begin(&mut self) -> Result<Position, StoreError> {
-        let Some(snapshot) = self.stores.journal.snapshot().await? else { return Ok(Position(0)) };
-        let Ok(engine) = decode_state(&snapshot.state, Config::default()) else {
-            return Ok(Position(0));
-        };
-        self.engine = engine;
-        Ok(snapshot.position)
+        let condemned = self.stores.journal.condemned().await?;
+        let snapshot = self.stores.journal.snapshot().await?;
+        let read = snapshot.and_then(|snapshot| {
+            let engine = decode_state(&snapshot.state, Config::default()).ok()?;
+            Some((engine, snapshot.position))
+        });
+        let (engine, position) =
+            read.unwrap_or_else(|| (Engine::new(Config::default()), Position(0)));
+        self.engine = engine.with_condemned(condemned);
+        Ok(position)
     }
 
     /// Reads what is left of the journal: runs that are not sealed are all in it. The engine has folded a part already.

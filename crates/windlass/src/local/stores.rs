@@ -22,7 +22,7 @@ use crate::controller::observing::{ObservedJournal, Upstream};
 use crate::journal::SqliteJournal;
 use crate::journal::{Journal, MemoryJournal};
 #[cfg(feature = "postgres")]
-use crate::journal::{PostgresJournal, PostgresOptions, foreign_snapshot_warning};
+use crate::journal::{PostgresJournal, PostgresOptions, StartMark, foreign_snapshot_warning};
 #[cfg(feature = "sqlite")]
 use crate::logs::FileLogs;
 #[cfg(feature = "postgres")]
@@ -77,7 +77,9 @@ impl Stores {
         let journal = PostgresJournal::open(url, options).await?;
         let shared = Some(journal.cluster().await?);
         let foreign = journal.foreign_snapshots().await?;
-        let warnings = foreign.into_iter().map(foreign_snapshot_warning).collect();
+        let starts = journal.start_marks().await?;
+        let starts = starts.iter().filter_map(StartMark::warning);
+        let warnings = foreign.into_iter().map(foreign_snapshot_warning).chain(starts).collect();
         let tables: Arc<dyn Tables> = Arc::new(PostgresTables::open(url).await?);
         Ok(Self {
             journal: Arc::new(journal),

@@ -1,12 +1,13 @@
 //! A journal that outlives its handles, and breaks one promise if it is told to.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use windlass::core::engine::StoreHistory;
-use windlass::core::id::Term;
+use windlass::core::id::{RunId, Term};
 use windlass::core::time::Time;
 use windlass::journal::{
-    Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored,
+    Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, StartMark, Stored,
 };
 use windlass::store::{Promise, StoreError};
 
@@ -18,6 +19,7 @@ pub(crate) enum Flaw {
     AnswersTheOldHead,
     AnswersWhatWasAsked,
     ChecksTheTermTooEarly,
+    CondemnsUnderAnyTerm,
     CountsASnapshotTwice,
     CountsWhatIsLeft,
     CutsSnapshots,
@@ -49,12 +51,13 @@ pub(crate) enum Flaw {
 }
 
 impl Flaw {
-    pub(crate) const ALL: [Self; 33] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::AcceptsHoles,
         Self::AcceptsOverwriting,
         Self::AnswersTheOldHead,
         Self::AnswersWhatWasAsked,
         Self::ChecksTheTermTooEarly,
+        Self::CondemnsUnderAnyTerm,
         Self::CountsASnapshotTwice,
         Self::CountsWhatIsLeft,
         Self::CutsSnapshots,
@@ -125,6 +128,7 @@ impl Flaw {
             Self::SplitsBatches => "append::a_batch_is_written_whole",
             Self::TakesNamesOfEarlierTerms => "append::the_same_name_in_a_later_term_is_no_repeat",
             Self::UsesForeignSnapshots => "snapshot::one_of_another_history_is_not_used",
+            Self::CondemnsUnderAnyTerm => "condemned::a_passed_term_condemns_nothing",
             Self::UsesSnapshotsAhead => "snapshot::one_ahead_of_the_head_is_not_used",
         }
     }
@@ -141,6 +145,8 @@ pub(crate) struct Storage {
     term: Term,
     leader: Option<Candidate>,
     handles: usize,
+    condemned: BTreeSet<RunId>,
+    starts: Vec<StartMark>,
 }
 
 impl Storage {
@@ -422,6 +428,39 @@ impl Journal for Flawed {
             let it = self.locked();
             let foreign = it.snapshots.iter().filter(|kept| !self.is_usable(&it, kept));
             Ok(foreign.map(|kept| kept.position).collect())
+        })
+    }
+
+    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+        Box::pin(async { Ok(self.locked().condemned.clone()) })
+    }
+
+    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+        Box::pin(async move {
+            let mut it = self.locked();
+            if !self.has(Flaw::CondemnsUnderAnyTerm) {
+                self.check(&it, term)?;
+            }
+            it.condemned.insert(run);
+            Ok(())
+        })
+    }
+
+    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+        Box::pin(async { Ok(self.locked().starts.clone()) })
+    }
+
+    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.locked().starts = vec![mark];
+            Ok(())
+        })
+    }
+
+    fn clear_start(&self, _: String) -> Promise<'_, ()> {
+        Box::pin(async {
+            self.locked().starts.clear();
+            Ok(())
         })
     }
 

@@ -4,16 +4,17 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::cli::project::store_address;
-use crate::cli::reading::runtime;
-use crate::local::{Copied, StoreAddress, TransferError, transfer};
+use crate::cli::reading::{folder, runtime};
+use crate::local::{CondemnError, Copied, StoreAddress, TransferError, condemn, transfer};
 
-/// Copy a store to another place
+/// Copy a store to another place, or condemn a run that it cannot be started with
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
   windlass store copy sqlite:.windlass postgres://windlass@db.example/windlass
-  windlass store copy postgres://windlass@db.example/windlass sqlite:backup")]
+  windlass store copy postgres://windlass@db.example/windlass sqlite:backup
+  windlass store condemn 1k2v5c3xhq --store postgres://windlass@db.example/windlass")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -22,6 +23,24 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Copy(CopyArgs),
+    Condemn(CondemnArgs),
+}
+
+/// Fail a run that a store cannot be started with, while nothing leads it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The next start does not build the run: it fails, and the other runs go on. Its steps may still run
+on workers, so steps with locks or keys wait for the longest lease, 10 minutes.")]
+struct CondemnArgs {
+    /// Which run: its id, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Store of the run: a folder, sqlite:FOLDER or postgres://… (default: the store of this project)
+    #[arg(long, value_name = "ADDRESS")]
+    store: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Copy runs, events, logs and keys to an empty store, while nobody leads either
@@ -38,16 +57,48 @@ struct CopyArgs {
     json: bool,
 }
 
-/// Copies, and says what was copied.
+/// Does what is asked of a store.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let Command::Copy(args) = &args.command;
-    let address = |text: &str| -> Result<StoreAddress, CliError> {
-        Ok(match store_address(text)? {
-            StoreAddress::Folder(folder) => StoreAddress::Folder(context.folder.join(folder)),
-            shared @ StoreAddress::Postgres { .. } => shared,
-        })
+    match &args.command {
+        Command::Copy(args) => run_copy(args, context),
+        Command::Condemn(args) => run_condemn(args, context),
+    }
+}
+
+fn address(text: &str, context: &Context) -> Result<StoreAddress, CliError> {
+    Ok(match store_address(text)? {
+        StoreAddress::Folder(folder) => StoreAddress::Folder(context.folder.join(folder)),
+        shared @ StoreAddress::Postgres { .. } => shared,
+    })
+}
+
+/// Condemns, and says which run.
+fn run_condemn(args: &CondemnArgs, context: &Context) -> Result<u8, CliError> {
+    let store = match &args.store {
+        Some(store) => address(store, context)?,
+        None => StoreAddress::Folder(folder(None, context)?),
     };
-    let (from, to) = (address(&args.from)?, address(&args.to)?);
+    let run = runtime()?.block_on(condemn(&store, &args.run)).map_err(|error| match error {
+        CondemnError::Led { .. } | CondemnError::Store(_) => {
+            CliError::unreachable(error.to_string())
+        }
+        CondemnError::Missing { .. }
+        | CondemnError::NoSuchRun { .. }
+        | CondemnError::Ambiguous { .. } => CliError::usage(error.to_string()),
+    })?;
+    if args.json {
+        let object = serde_json::json!({ "run": run.to_string(), "condemned": true });
+        return Ok(output::data(&object.to_string()));
+    }
+    output::talk(&format!(
+        "the next start of {store} fails run {run}; steps with locks or keys wait for 10 minutes then"
+    ));
+    Ok(output::data(&format!("condemned {run}")))
+}
+
+/// Copies, and says what was copied.
+fn run_copy(args: &CopyArgs, context: &Context) -> Result<u8, CliError> {
+    let (from, to) = (address(&args.from, context)?, address(&args.to, context)?);
     let copied = runtime()?.block_on(transfer(&from, &to)).map_err(|error| told(&error))?;
     if args.json {
         return Ok(output::data(&as_json(copied).to_string()));

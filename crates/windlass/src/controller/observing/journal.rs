@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 
 use super::upstream::Upstream;
 use crate::journal::{
@@ -98,6 +98,10 @@ impl Journal for ObservedJournal {
     }
 
     fn append(&self, _: Append) -> Promise<'_, Position> {
+        Box::pin(async { Err(self.reads_only()) })
+    }
+
+    fn condemn(&self, _: Term, _: RunId) -> Promise<'_, ()> {
         Box::pin(async { Err(self.reads_only()) })
     }
 

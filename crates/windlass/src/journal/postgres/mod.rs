@@ -15,6 +15,7 @@
 //!
 //! An append is one statement and one round trip. If its answer is lost, repeating it finds the batch by its name.
 
+mod condemned;
 mod planting;
 mod reader;
 mod snapshots;

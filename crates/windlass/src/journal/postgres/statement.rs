@@ -142,3 +142,27 @@ pub(super) const ROOT_TERM: &str = "
     UPDATE windlass_leader SET term = greatest(term, $1), generation = $2, store = 'copied',
         until = clock_timestamp()
     WHERE id = 1";
+
+/// Runs that an operator has condemned.
+pub(super) const CONDEMNED: &str = "SELECT run FROM windlass_condemned ORDER BY run";
+
+/// Condemns a run under a term that lasts, which nobody can take until this is committed. The row that comes back says
+/// whether it lasts.
+pub(super) const CONDEMN: &str = "
+    WITH led AS (
+        SELECT 1 FROM windlass_leader
+        WHERE id = 1 AND term = $1 AND until > clock_timestamp() FOR SHARE),
+    written AS (
+        INSERT INTO windlass_condemned (run) SELECT $2 FROM led ON CONFLICT DO NOTHING)
+    SELECT count(*) > 0 AS lasts FROM led";
+
+/// Starts that are not done.
+pub(super) const STARTS: &str = "SELECT node, applying FROM windlass_starts ORDER BY node";
+
+/// Replaces the mark of a node's start.
+pub(super) const MARK_START: &str = "
+    INSERT INTO windlass_starts (node, applying) VALUES ($1, $2)
+    ON CONFLICT (node) DO UPDATE SET applying = excluded.applying, since = clock_timestamp()";
+
+/// Removes it.
+pub(super) const CLEAR_START: &str = "DELETE FROM windlass_starts WHERE node = $1";

@@ -1,10 +1,11 @@
 //! A database with a journal in it, opened.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 use windlass_core::time::Span;
 
 use super::reader::Reader;
@@ -14,7 +15,8 @@ use super::terms::Terms;
 use super::writer::Writer;
 use crate::journal::batch::Batch;
 use crate::journal::{
-    Append, Campaign, Candidate, Journal, Leading, Position, Snapshot, Stored, Transplant,
+    Append, Campaign, Candidate, Journal, Leading, Position, Snapshot, StartMark, Stored,
+    Transplant,
 };
 use crate::store::postgres::office::Office;
 use crate::store::postgres::partition::Partitions;
@@ -30,6 +32,7 @@ pub(crate) const TABLES: Tables = Tables {
         include_str!("migrations/0004_server.sql"),
         include_str!("migrations/0005_history.sql"),
         include_str!("migrations/0006_snapshots.sql"),
+        include_str!("migrations/0007_condemned.sql"),
     ],
 };
 
@@ -193,6 +196,31 @@ impl Journal for PostgresJournal {
     fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
         let snapshots = Arc::clone(&self.snapshots);
         self.office.ask(async move { snapshots.foreign().await })
+    }
+
+    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.condemned().await })
+    }
+
+    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+        let (terms, place) = (Arc::clone(&self.terms), self.office.place());
+        self.office.ask(async move { terms.condemn(&place, term, run).await })
+    }
+
+    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.start_marks().await })
+    }
+
+    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.mark_start(mark).await })
+    }
+
+    fn clear_start(&self, node: String) -> Promise<'_, ()> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.clear_start(node).await })
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

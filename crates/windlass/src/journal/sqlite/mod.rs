@@ -5,6 +5,7 @@
 //!  tail   ──► desk (bounded) ──► reader thread: its own read-only connection; waits for no writer
 //!  folder:    journal.db (+ -wal, -shm) │ snapshot-POSITION-BATCH, two of them │ leader.lock, locked by who leads
 //!             head, how far the journal reached at least (`head_file` says what it proves)
+//!             starting, which run the start of a process is applying (`start_file`)
 //!             snapshot.new, being written by who has locked snapshot.lock │ lost-snapshot-POSITION-BATCH, of events that the journal lost
 //! ```
 //!
@@ -18,6 +19,7 @@ mod lead_file;
 mod loss;
 mod reader;
 mod snapshots;
+mod start_file;
 mod statement;
 mod store;
 mod tables;

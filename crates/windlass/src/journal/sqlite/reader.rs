@@ -1,17 +1,18 @@
 //! The thread that reads: a snapshot of what is durable for each request.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 
 use super::snapshots::Snapshots;
 use super::statement;
 use crate::journal::batch::Key;
 use crate::journal::{BatchId, Position, Snapshot, Stored};
 use crate::store::StoreError;
-use crate::store::number::to_sql;
+use crate::store::number::{run_of_sql, to_sql};
 use crate::store::sqlite::desk::{Answer, tell};
 use crate::store::sqlite::failure;
 
@@ -22,6 +23,7 @@ pub(super) enum Request {
     Save { snapshot: Snapshot, answer: Answer<()> },
     Snapshot { answer: Answer<Option<Snapshot>> },
     Foreign { answer: Answer<Vec<Position>> },
+    Condemned { answer: Answer<BTreeSet<RunId>> },
 }
 
 #[derive(Debug)]
@@ -44,12 +46,17 @@ impl Reader {
                 }
                 Request::Snapshot { answer } => tell(answer, self.snapshots().newest()),
                 Request::Foreign { answer } => tell(answer, self.foreign()),
+                Request::Condemned { answer } => tell(answer, self.condemned()),
             }
         }
     }
 
     fn head(&self) -> Result<Position, StoreError> {
         head(&self.connection).map_err(|error| failure::of_sqlite(&self.place, &error))
+    }
+
+    fn condemned(&self) -> Result<BTreeSet<RunId>, StoreError> {
+        condemned(&self.connection).map_err(|error| failure::of_sqlite(&self.place, &error))
     }
 
     fn snapshots(&self) -> Snapshots<'_> {
@@ -116,6 +123,13 @@ pub(super) fn pruned(connection: &Connection) -> rusqlite::Result<Position> {
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<Position> {
     let mut statement = connection.prepare_cached(statement::HEAD)?;
     statement.query_row((), |row| row.get::<_, i64>(0)).map(|head| Position(head.cast_unsigned()))
+}
+
+/// Runs that an operator has condemned.
+pub(super) fn condemned(connection: &Connection) -> rusqlite::Result<BTreeSet<RunId>> {
+    let mut statement = connection.prepare_cached(statement::CONDEMNED)?;
+    let rows = statement.query_map((), |row| row.get::<_, i64>(0).map(run_of_sql))?;
+    rows.collect()
 }
 
 /// The batch that ends at a position.

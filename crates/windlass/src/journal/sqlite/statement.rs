@@ -52,9 +52,15 @@ pub(super) const TAKE_TERM: &str = "
 /// Has terms go on behind those of another journal.
 pub(super) const RAISE_TERM: &str = "UPDATE leader SET term = ?1 WHERE id = 1 AND term < ?1";
 
+/// Runs that an operator has condemned.
+pub(super) const CONDEMNED: &str = "SELECT run FROM condemned ORDER BY run";
+
+/// Condemns a run.
+pub(super) const CONDEMN: &str = "INSERT INTO condemned (run) VALUES (?1) ON CONFLICT DO NOTHING";
+
 /// All of them, for the test that prepares each.
 #[cfg(test)]
-pub(super) const ALL: [&str; 12] = [
+pub(super) const ALL: [&str; 14] = [
     HEAD,
     BATCH_AT,
     NEXT_BATCH,
@@ -67,4 +73,6 @@ pub(super) const ALL: [&str; 12] = [
     LEADER,
     TAKE_TERM,
     RAISE_TERM,
+    CONDEMNED,
+    CONDEMN,
 ];

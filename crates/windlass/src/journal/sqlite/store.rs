@@ -1,19 +1,21 @@
 //! A folder with a journal in it, opened.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 
 use super::head_file::Head;
 use super::loss::{Loss, lost};
 use super::reader::{self, Reader};
 use super::snapshots::Snapshots;
+use super::start_file::StartFile;
 use super::tables::TABLES;
 use super::writer::{self, Writer};
 use crate::journal::batch::Batch;
 use crate::journal::seam::foreign_snapshot_warning;
 use crate::journal::{
-    Append, Campaign, Candidate, Journal, Position, Snapshot, Stored, Transplant,
+    Append, Campaign, Candidate, Journal, Position, Snapshot, StartMark, Stored, Transplant,
 };
 use crate::store::sqlite::desk::{Answer, Desk};
 use crate::store::sqlite::{connection, failure, mount};
@@ -36,6 +38,7 @@ pub struct SqliteJournal {
     /// None if it only reads.
     writer: Option<Desk<writer::Request>>,
     warnings: Vec<String>,
+    start_file: StartFile,
 }
 
 impl SqliteJournal {
@@ -70,11 +73,13 @@ impl SqliteJournal {
         small.map_err(|error| failure::of_sqlite(&place, &error))?;
         let foreign = Snapshots { folder, place: &place, journal: &connection }.foreign()?;
         let foreign = foreign.into_iter().map(|file| foreign_snapshot_warning(file.position));
-        let warnings = mount::warning(folder).into_iter().chain(foreign).collect();
+        let start_file = StartFile::of(folder);
+        let start = start_file.left().and_then(|mark| mark.warning());
+        let warnings = mount::warning(folder).into_iter().chain(foreign).chain(start).collect();
         let reader = start_reader(&file, &place)?;
         let writer = Writer::new(connection, (folder.to_owned(), place.clone()), now, loss);
         let writer = Desk::start("journal-writer", &place, |requests| writer.run(requests))?;
-        Ok(Self { place, reader, writer: Some(writer), warnings })
+        Ok(Self { place, reader, writer: Some(writer), warnings, start_file })
     }
 
     /// Whether there is a journal in a folder.
@@ -90,7 +95,8 @@ impl SqliteJournal {
         connection::must_exist(&file, &place)?;
         let reader = start_reader(&file, &place)?;
         let warnings = mount::warning(folder.as_ref()).into_iter().collect();
-        Ok(Self { place, reader, writer: None, warnings })
+        let start_file = StartFile::of(folder.as_ref());
+        Ok(Self { place, reader, writer: None, warnings, start_file })
     }
 
     /// What whoever runs this should know about where the journal is.
@@ -107,6 +113,14 @@ impl SqliteJournal {
             Some(writer) => writer.ask(request),
             None => self.refuse(),
         }
+    }
+
+    /// A journal that is only read leaves no marks.
+    fn write_start(&self, mark: Option<&StartMark>) -> Result<(), StoreError> {
+        if self.writer.is_none() {
+            return Ok(());
+        }
+        self.start_file.write(mark).map_err(|error| failure::of_io(&self.place, &error))
     }
 
     fn refuse<T: Send + 'static>(&self) -> Promise<'_, T> {
@@ -165,6 +179,26 @@ impl Journal for SqliteJournal {
 
     fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
         self.reader.ask(|answer| reader::Request::Foreign { answer })
+    }
+
+    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+        self.reader.ask(|answer| reader::Request::Condemned { answer })
+    }
+
+    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+        self.ask(|answer| writer::Request::Condemn { term, run, answer })
+    }
+
+    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+        Box::pin(async { Ok(self.start_file.left().into_iter().collect()) })
+    }
+
+    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+        Box::pin(async move { self.write_start(Some(&mark)) })
+    }
+
+    fn clear_start(&self, _node: String) -> Promise<'_, ()> {
+        Box::pin(async { self.write_start(None) })
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

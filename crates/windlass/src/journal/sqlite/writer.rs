@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use windlass_core::engine::StoreHistory;
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, Term};
 use windlass_core::time::Time;
 
 use super::head_file::{Head, HeadFile};
 use super::lead_file::LeadFile;
 use super::loss::Loss;
-use super::reader::{head, key, pruned};
+use super::reader::{condemned, head, key, pruned};
 use super::snapshots::Snapshots;
 use super::statement;
 use crate::journal::batch::Batch;
+use crate::journal::condemned::{CONDEMNED_MAX, too_many_condemned};
 use crate::journal::{BatchId, Campaign, Candidate, Leadership, Position};
-use crate::store::number::to_sql;
+use crate::store::number::{run_to_sql, to_sql};
 use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
 use crate::store::sqlite::failure;
 use crate::store::sqlite::wal::Wal;
@@ -32,6 +33,7 @@ pub(super) enum Request {
     Renew { term: Term, answer: Answer<()> },
     Resign { term: Term, answer: Answer<()> },
     Append { batch: Batch, answer: Answer<Position> },
+    Condemn { term: Term, run: RunId, answer: Answer<()> },
     Prune { upto: Position, answer: Answer<Position> },
     Plant { batches: Vec<Batch>, answer: Answer<()> },
     Root { pruned: Position, term: Term, answer: Answer<()> },
@@ -118,6 +120,7 @@ impl Writer {
         match request {
             Request::Append { batch, answer } => group.push((batch, answer)),
             Request::Campaign { candidate, answer } => tell(answer, self.campaign(&candidate)),
+            Request::Condemn { term, run, answer } => tell(answer, self.condemn(term, run)),
             Request::Prune { upto, answer } => tell(answer, self.prune(upto)),
             Request::Plant { batches, answer } => tell(answer, self.plant(&batches)),
             Request::Root { pruned, term, answer } => tell(answer, self.root(pruned, term)),
@@ -264,6 +267,17 @@ impl Writer {
         let current = self.current()?;
         let won = self.lead.as_ref().is_some_and(|lead| lead.term == term);
         if won && term == current { Ok(()) } else { Err(StoreError::Stale { term, current }) }
+    }
+
+    fn condemn(&mut self, term: Term, run: RunId) -> Result<(), StoreError> {
+        self.renew(term)?;
+        let known = condemned(&self.connection).map_err(|error| self.failure(&error))?;
+        if known.len() >= CONDEMNED_MAX && !known.contains(&run) {
+            return Err(failure::unusable(&self.place, too_many_condemned()));
+        }
+        self.transaction(|transaction| {
+            transaction.execute(statement::CONDEMN, [run_to_sql(run)]).map(drop)
+        })
     }
 
     fn resign(&mut self, term: Term) {

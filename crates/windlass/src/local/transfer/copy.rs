@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::id::RunId;
+use windlass_core::id::{RunId, Term};
 
 use super::error::TransferError;
 use super::side::Side;
@@ -71,7 +71,7 @@ async fn copy_to(
         target.mark().await?;
         let both = Both { source, target: &target };
         tokio::select! {
-            copied = both.copy(read) => copied.map_err(TransferError::from),
+            copied = both.copy(read, written.term) => copied.map_err(TransferError::from),
             lost = both.renew(read, &written) => Err(lost.into()),
         }
     } else {
@@ -88,11 +88,14 @@ struct Both<'a> {
 }
 
 impl Both<'_> {
-    async fn copy(&self, read: &Leadership) -> Result<Copied, StoreError> {
+    async fn copy(&self, read: &Leadership, written: Term) -> Result<Copied, StoreError> {
         let mut copied = Copied::default();
         self.logs(&mut copied).await?;
         self.keys(&mut copied).await?;
         self.runs(&mut copied).await?;
+        for run in self.source.journal.condemned().await? {
+            self.target.journal.condemn(written, run).await?;
+        }
         self.journal(&mut copied, read).await?;
         self.target.unmark().await?;
         Ok(copied)

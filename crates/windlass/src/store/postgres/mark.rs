@@ -17,7 +17,7 @@ const SET: &str = "INSERT INTO windlass_schema (store, version, format)
 const CLEAR: &str = "DELETE FROM windlass_schema WHERE store = 'copying'";
 const EMPTY: &str = "
     TRUNCATE windlass_journal, windlass_snapshots, windlass_snapshot_parts, windlass_archive,
-        windlass_archive_chunks, windlass_keys, windlass_logs, windlass_log_chunks;
+        windlass_archive_chunks, windlass_keys, windlass_logs, windlass_log_chunks, windlass_condemned;
     UPDATE windlass_journal_state SET pruned = 0";
 
 /// The mark of a database that is copied to.

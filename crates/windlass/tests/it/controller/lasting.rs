@@ -1,10 +1,11 @@
 //! A journal whose terms run out, as those of a store on another machine do.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::core::id::Term;
+use windlass::core::id::{RunId, Term};
 use windlass::core::time::Span;
 use windlass::journal::{
     Append, Campaign, Candidate, Journal, MemoryJournal, Position, Snapshot, Stored,
@@ -85,6 +86,14 @@ impl Journal for Lasting {
 
     fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
         self.inner.snapshot()
+    }
+
+    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+        self.inner.condemned()
+    }
+
+    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+        self.inner.condemn(term, run)
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {
