@@ -32,7 +32,7 @@ impl Engine {
         if self.runs[run_ix].status.is_terminal() {
             return Answer::Denied(Denial::RunEnded(run));
         }
-        let hollow = self.runs[run_ix].hollow;
+        let hollow = self.runs[run_ix].is_hollow();
         let reason = if hollow { CancelReason::Condemned } else { CancelReason::Defect };
         let level = CancelLevel::Kill;
         self.emit(out, Event::RunCancelled { run, level, reason });

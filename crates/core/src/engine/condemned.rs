@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use super::apply::ApplyError;
 use super::event::{CancelReason, Event, Next, Reused};
-use super::run::{HinderedBy, NONE, Run};
+use super::run::{HinderedBy, NONE, Run, RunForm};
 use super::state::{Engine, Todo};
 use crate::id::{Fence, RunId, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
@@ -44,14 +44,15 @@ impl Engine {
 
     /// Whether an operator has condemned this run.
     pub fn is_condemned(&self, run: RunId) -> bool {
-        let listed = self.run_ids.get(&run).is_some_and(|run| self.runs[*run].hollow);
+        let listed = self.run_ids.get(&run).is_some_and(|run| self.runs[*run].is_hollow());
         listed || self.condemned.contains(&run)
     }
 
     /// Condemned runs that no leader has ended yet.
     pub(super) fn condemned_runs(&self) -> Vec<RunId> {
         let runs = self.runs.iter().map(|(_, run)| run);
-        let open = runs.filter(|run| run.hollow && !run.status.is_terminal() && !run.is_buried());
+        let open =
+            runs.filter(|run| run.is_hollow() && !run.status.is_terminal() && !run.is_buried());
         open.map(|run| run.id).collect()
     }
 
@@ -63,6 +64,10 @@ impl Engine {
     }
 
     /// What an event does to a condemned run; false if the event concerns others as well and is applied as usual.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a condemned run has no leases, so most events change nothing"
+    )]
     pub(super) fn fold_hollow(&mut self, event: &Event) -> Result<bool, ApplyError> {
         let Some(run) = event.run().filter(|run| self.is_condemned(*run)) else {
             return Ok(false);
@@ -119,7 +124,7 @@ impl Engine {
         self.nodes += run.steps.len();
         self.plan_bytes += plan.bytes();
         self.runs_seen += 1;
-        let run_ix = self.runs.insert(Run { hollow: true, ..run });
+        let run_ix = self.runs.insert(Run { form: RunForm::Hollow, ..run });
         self.run_ids.insert(*id, run_ix);
         for reuse in reused {
             self.keep_output(run_ix, reuse.step, &reuse.output);
@@ -130,7 +135,7 @@ impl Engine {
 
     /// Empties a run that was built: what is left of it is what [`fold_hollow`](Self::fold_hollow) makes of its events.
     fn hollow(&mut self, run_ix: u32) {
-        if self.runs[run_ix].hollow {
+        if self.runs[run_ix].is_hollow() {
             return;
         }
         for lease in self.runs[run_ix].leases.clone() {
@@ -149,7 +154,7 @@ impl Engine {
         }
         self.forget_run(run_ix);
         self.crewed.remove(&self.runs[run_ix].id);
-        self.runs[run_ix].hollow = true;
+        self.runs[run_ix].form = RunForm::Hollow;
         self.tidy_hollow(run_ix);
     }
 

@@ -97,7 +97,7 @@ impl Engine {
         let disorder = self.ledger.disorder();
         found.check(disorder.is_none(), "I23 once", || disorder.unwrap_or_default());
         for ((run, step), at_it) in self.ledger.bound() {
-            if self.runs.get(run).is_some_and(|run| run.hollow) {
+            if self.runs.get(run).is_some_and(Run::is_hollow) {
                 // It ended its waits with its run, and until then nothing is decided on it.
                 continue;
             }

@@ -123,12 +123,19 @@ pub(super) struct SpentLease {
     pub(super) how: Spent,
 }
 
+/// How much of a run the engine holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum RunForm {
+    Built,
+    /// The run is condemned: it is listed, and its lanes, locks and leases are not built.
+    Hollow,
+}
+
 /// A run that has not been sealed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) id: RunId,
-    /// Whether it is condemned, and therefore listed and not built.
-    pub(super) hollow: bool,
+    pub(super) form: RunForm,
     /// The how-manieth run of this journal: who came first.
     pub(super) order: u64,
     pub(super) plan: Arc<Plan>,
@@ -180,7 +187,7 @@ impl Run {
         };
         Self {
             id,
-            hollow: false,
+            form: RunForm::Built,
             order,
             steps: plan.nodes().map(fresh).collect(),
             open: plan.node_count(),
@@ -221,6 +228,10 @@ impl Run {
             Some((CancelLevel::Stop, _)) | None => {}
         }
         self.failed.is_some() && !self.options.keep_going && condition == Condition::Success
+    }
+
+    pub(super) const fn is_hollow(&self) -> bool {
+        matches!(self.form, RunForm::Hollow)
     }
 
     /// Whether a leader has ended it because it is condemned.
