@@ -193,10 +193,9 @@ impl Event {
             }
             Self::RunCancelled { level, reason, .. } => cancelled(*level, *reason),
             Self::RunEnded { status, .. } => json!({ "status": status.to_string() }),
-            Self::Granted { seq, expires, .. } => json!({
-                "seq": seq.0,
-                "expires_at": expires.map(|at| Utc(at).to_string()),
-            }),
+            Self::Granted { seq, expires, .. } => {
+                json!({ "seq": seq.0, "expires_at": expires.map(|at| Utc(at).to_string()) })
+            }
             Self::StopOrdered { why, .. } => json!({ "why": why.word() }),
             Self::Ended { outcome, next, ended, .. } => ending(outcome, *next, *ended),
             Self::StepSettled { settled, .. } => settlement(settled),

@@ -7,7 +7,7 @@ use crate::cli::project::store_address;
 use crate::cli::reading::{folder, runtime};
 use crate::local::{CondemnError, Copied, StoreAddress, TransferError, condemn, transfer};
 
-/// Copy a store to another place, or condemn a run that it cannot be started with
+/// Copy a store to another place, or condemn a run in it
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\

@@ -60,7 +60,7 @@ fn help_is_short_and_grouped() {
       dev          Start a controller and workers here, to try a cluster out
       token        Make, list and revoke what opens a controller
       audit        Show what was changed on whose word, the newest last
-      store        Copy a store to another place
+      store        Copy a store to another place, or condemn a run in it
 
     Options:
       -h, --help     Print this help
