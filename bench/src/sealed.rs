@@ -1,7 +1,7 @@
 //! Starting on a journal whose runs have ended long ago: sealed, archived, in a snapshot, and pruned.
 //!
-//! It is what the leader's upkeep does, without the waiting: every run is kept in the archive and sealed as soon as it has
-//! ended, and after as many events as the upkeep waits for there is a snapshot, and what it makes superfluous goes.
+//! It is what the leader's maintenance does, without the waiting: every run is kept in the archive and sealed as soon as it has
+//! ended, and after as many events as maintenance waits for there is a snapshot, and what it makes superfluous goes.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -17,6 +17,7 @@ pub mod id;
 pub mod instance;
 pub mod kept;
 pub mod leader;
+pub mod maintenance;
 pub mod once;
 pub mod outcome;
 pub mod plan;

@@ -24,6 +24,7 @@ mod lining_up;
 mod lock_order;
 mod locks;
 mod lost_history;
+mod maintenance;
 mod mate;
 mod matrix;
 mod messages;

@@ -25,6 +25,8 @@ pub struct Histories {
 #[derive(Debug, Default)]
 struct Known {
     runs: BTreeMap<RunId, Unsealed>,
+    /// Sealed runs. Readers find them in the archive; they stay here until the archive is known to have every event.
+    unsettled: BTreeMap<RunId, Unsealed>,
     workers: BTreeMap<WorkerId, String>,
     /// The newest runs that were sealed, one line of each.
     sealed: BTreeMap<RunId, RunRecord>,
@@ -47,17 +49,6 @@ struct Unsealed {
 
 /// A hand-out of a run: step, attempt number, delivery number.
 type HandOut = (StepIx, u16, u16);
-
-/// Which runs are to be sealed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
-    /// Those that ended by then.
-    pub(super) ended_by: Time,
-    /// Those that ended by then, as long as there are too many.
-    pub(super) early_by: Time,
-    /// Steps of ended runs, of which more are too many.
-    pub(super) steps: u64,
-}
 
 impl Histories {
     /// Events of a run behind a position, at most so many; `None` for a run that is not here: sealed, or never there.
@@ -113,43 +104,28 @@ impl Histories {
         });
     }
 
-    /// Runs that are to be sealed, the oldest first, at most so many.
-    pub(super) fn due(&self, due: Due, most: usize) -> Vec<RunId> {
-        let known = self.read();
-        let ended = || known.runs.values().filter(|it| it.ended).map(|it| &it.record);
-        let steps: u64 = ended().map(|record| u64::from(record.steps)).sum();
-        let mut surplus = steps.saturating_sub(due.steps);
-        let is_due = |record: &&RunRecord| {
-            let by = if surplus > 0 { due.early_by } else { due.ended_by };
-            let is_due = record.ended_at <= by;
-            if is_due {
-                surplus = surplus.saturating_sub(record.steps.into());
-            }
-            is_due
-        };
-        ended().filter(is_due).take(most).map(|record| record.run).collect()
-    }
-
-    /// Runs that ended and have so many steps or more, the oldest first.
-    pub(super) fn ended_with(&self, steps: u32) -> Vec<RunId> {
-        let large = |it: &&Unsealed| it.ended && it.record.steps >= steps;
-        let known = self.read();
-        known.runs.values().filter(large).map(|it| it.record.run).collect()
-    }
-
-    /// A run with its whole history.
+    /// A run with its whole history: one that is not sealed, or whose archived history may lack an event.
     pub(super) fn sealed(&self, run: RunId) -> Option<SealedRun> {
-        self.read().runs.get(&run).map(Unsealed::sealed)
+        let known = self.read();
+        known.runs.get(&run).or_else(|| known.unsettled.get(&run)).map(Unsealed::sealed)
     }
 
     /// Forgets runs whose submission has left the journal: that happens only once they are sealed.
     pub(super) fn forget(&self, upto: Position) {
-        self.write().runs.retain(|_, it| it.first > upto);
+        let mut known = self.write();
+        known.runs.retain(|_, it| it.first > upto);
+        known.unsettled.retain(|_, it| it.first > upto);
     }
 
-    /// The first event that is still needed, if any is.
-    pub(super) fn first(&self) -> Option<Position> {
-        self.read().runs.values().map(|it| it.first).min()
+    /// Forgets sealed runs that nothing needs any more.
+    pub(super) fn let_go(&self, settled: &[RunId]) {
+        if settled.is_empty() {
+            return;
+        }
+        let mut known = self.write();
+        for run in settled {
+            known.unsettled.remove(run);
+        }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Known> {
@@ -185,7 +161,8 @@ impl Known {
             }
             Event::RunSealed { .. } => {
                 if let Some(unsealed) = self.runs.remove(&run) {
-                    self.remember(unsealed.record);
+                    self.remember(unsealed.record.clone());
+                    self.unsettled.insert(run, unsealed);
                 }
                 return;
             }

@@ -24,6 +24,7 @@ mod histories;
 mod intake;
 mod lead;
 mod local_link;
+mod maintenance;
 pub mod metrics;
 mod node;
 #[cfg(feature = "http")]
@@ -36,7 +37,6 @@ mod tables;
 #[cfg(feature = "http")]
 pub mod traces;
 mod trust;
-mod upkeep;
 mod view;
 mod wishes;
 
@@ -44,8 +44,8 @@ pub use frames::{Frame, Frames};
 pub use handle::{Handle, NotLeader};
 pub use histories::Histories;
 pub use intake::{Intake, IntakeError};
+pub use maintenance::{Keeping, MaintenanceDriver};
 pub use node::{Node, NodeConfig, NodeError, StandBy};
 pub use self_reports::{SelfReport, SelfReports};
 pub use tables::TableKeeper;
-pub use upkeep::{Keeping, Upkeep};
 pub use view::{Ahead, Followed, Follower, Published, View, Views};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Stores ──► Node ◄──in-process link── Worker ──► Builtin executor ──► Guard
-//!               └──► Upkeep (archive, snapshots)
+//!               └──► Maintenance (archive, snapshots)
 //! ```
 //!
 //! `windlass run` and programs with typed steps are this. Nobody else can take over its store, so leader and worker share

@@ -21,7 +21,8 @@ use crate::controller::Intake;
 use crate::controller::api::{About, Api, Kept};
 use crate::controller::metrics::Tally;
 use crate::controller::{
-    Handle, Histories, Keeping, Node, NodeConfig, NodeError, StandBy, TableKeeper, Upkeep, View,
+    Handle, Histories, Keeping, MaintenanceDriver, Node, NodeConfig, NodeError, StandBy,
+    TableKeeper, View,
 };
 use crate::journal::Candidate;
 #[cfg(feature = "http")]
@@ -118,7 +119,7 @@ pub struct Station {
     node: JoinHandle<Result<(), NodeError>>,
     /// There is none before it was told to work.
     worker: Option<JoinHandle<Result<(), WorkerError>>>,
-    upkeep: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
+    maintenance: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
     histories: Arc<Histories>,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
 }
@@ -158,12 +159,12 @@ impl Station {
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
         let keeping = Keeping { sealed_at_end, ..Keeping::of_leases(office.ttl) };
-        let upkeep = Upkeep::new(handle.clone(), journal, kept, keeping)
+        let maintenance = MaintenanceDriver::new(handle.clone(), journal, kept, keeping)
             .against(system_now, stores.shared.is_some());
-        let histories = Arc::clone(upkeep.histories());
+        let histories = Arc::clone(maintenance.histories());
         let (sender, ends) = ShutdownSender::new();
         tokio::spawn(tally.run(ends.clone()));
-        let upkeep = (sender, tokio::spawn(upkeep.run(ends)));
+        let maintenance = (sender, tokio::spawn(maintenance.run(ends)));
         let tables = stores.tables.clone().map(|tables| {
             let keeper = TableKeeper::new(&handle, Arc::clone(&stores.journal), tables);
             let (sender, ends) = ShutdownSender::new();
@@ -176,7 +177,7 @@ impl Station {
             shutdown_worker,
             node,
             worker: None,
-            upkeep,
+            maintenance,
             histories,
             tables,
         })
@@ -263,9 +264,9 @@ impl Station {
             Some(worker) => worker.await.map_err(|error| panicked(&error))?,
             None => Ok(()),
         };
-        let (sender, upkeep) = self.upkeep;
+        let (sender, maintenance) = self.maintenance;
         sender.shut_down();
-        let upkeep = upkeep.await.map_err(|error| panicked(&error))?;
+        let maintenance = maintenance.await.map_err(|error| panicked(&error))?;
         self.retire.shut_down();
         self.shutdown.shut_down();
         self.node.await.map_err(|error| panicked(&error))??;
@@ -274,7 +275,7 @@ impl Station {
             tables.await.map_err(|error| panicked(&error))?;
         }
         worker?;
-        Ok(upkeep?)
+        Ok(maintenance?)
     }
 }
 

@@ -7,6 +7,7 @@ mod followers;
 mod hand_over;
 mod lasting;
 mod leadership;
+mod maintenance;
 #[cfg(feature = "http")]
 mod network;
 mod panics;
@@ -14,5 +15,4 @@ mod post;
 mod sessions;
 mod tally;
 mod terms;
-mod upkeep;
 mod workers;

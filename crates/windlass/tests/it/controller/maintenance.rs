@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use windlass::archive::{Archive, MemoryArchive};
 use windlass::conformance::{Call, Fault, Gate};
-use windlass::controller::{Keeping, Node, NodeError, Upkeep};
+use windlass::controller::{Keeping, MaintenanceDriver, Node, NodeError};
 use windlass::core::engine::Event;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
@@ -46,9 +46,10 @@ fn keep_so(
     keeping: Keeping,
 ) -> Keeper {
     let stores = (Arc::clone(archive) as _, Arc::new(MemoryLogs::new()) as _);
-    let upkeep = Upkeep::new(node.handle.clone(), Arc::clone(journal) as _, stores, keeping);
+    let driver =
+        MaintenanceDriver::new(node.handle.clone(), Arc::clone(journal) as _, stores, keeping);
     let (shutdown, listener) = ShutdownSender::new();
-    Keeper { shutdown, keeping: tokio::spawn(upkeep.run(listener)) }
+    Keeper { shutdown, keeping: tokio::spawn(driver.run(listener)) }
 }
 
 impl Keeper {
@@ -267,7 +268,7 @@ async fn what_is_archived_and_in_snapshots_leaves_the_journal_and_a_start_does_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn upkeep_survives_a_journal_that_does_not_answer() {
+async fn maintenance_survives_a_journal_that_does_not_answer() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build"]);
     let node = start(&journal, "ann").await;

@@ -1,0 +1,128 @@
+//! Maintenance as a machine without I/O.
+
+use super::effect::{EffectOutcome, MaintenanceEffect, Observation};
+use super::keeping::Keeping;
+use super::pruner::Pruner;
+use super::sealer::Sealer;
+use super::snapshotter::Snapshotter;
+use crate::engine::Event;
+use crate::id::RunId;
+use crate::time::Time;
+
+/// The maintenance of one node. Its driver carries out the effects, beside each other, and reports each outcome.
+#[derive(Clone, Debug)]
+pub struct Maintenance {
+    keeping: Keeping,
+    sealer: Sealer,
+    snapshotter: Snapshotter,
+    pruner: Pruner,
+    /// Every event up to here has been learnt, or has left the journal.
+    learnt: u64,
+    /// Whether expired things are being deleted.
+    deleting: bool,
+}
+
+impl Maintenance {
+    /// The maintenance of a node that has learnt no event yet.
+    pub fn new(keeping: Keeping) -> Self {
+        Self {
+            keeping,
+            sealer: Sealer::default(),
+            snapshotter: Snapshotter::default(),
+            pruner: Pruner::default(),
+            learnt: 0,
+            deleting: false,
+        }
+    }
+
+    /// The settings that it follows.
+    pub const fn keeping(&self) -> &Keeping {
+        &self.keeping
+    }
+
+    /// Learns a durable event. Events are learnt in order, each once, leading or not.
+    pub fn learn(&mut self, position: u64, at: Time, event: &Event) {
+        self.learnt = position;
+        self.sealer.learn(position, at, event);
+    }
+
+    /// Forgets runs whose submission has left the journal: that happens only once they are sealed.
+    pub fn forget(&mut self, pruned: u64) {
+        self.learnt = self.learnt.max(pruned);
+        self.sealer.forget(pruned);
+    }
+
+    /// Runs that were sealed and whose events nothing needs any more, since the last call.
+    pub fn take_settled(&mut self) -> Vec<RunId> {
+        self.sealer.take_settled()
+    }
+
+    /// Whether it holds sealed runs whose archived history may lack an event. A node that does not lead learns from the
+    /// journal when it may [forget](Self::forget) them.
+    pub fn is_lacking(&self) -> bool {
+        self.sealer.is_lacking()
+    }
+
+    /// Looks at everything: called about once per second. Failed effects are requested again.
+    pub fn tick(&mut self, seen: &Observation) -> Vec<MaintenanceEffect> {
+        self.sealer.tick();
+        if !seen.leads {
+            self.sealer.stop();
+            self.snapshotter.stop();
+            return Vec::new();
+        }
+        let mut effects = self.sealer.next(seen.now, &self.keeping);
+        effects.extend(self.snapshotter.tick(seen, &self.keeping));
+        effects.extend(self.prune());
+        if !std::mem::replace(&mut self.deleting, true) {
+            effects.push(MaintenanceEffect::DeleteExpired);
+        }
+        effects
+    }
+
+    /// Takes the outcome of an effect, and returns those that follow at once: sealing and pruning go on until nothing is left.
+    pub fn finished(
+        &mut self,
+        effect: MaintenanceEffect,
+        outcome: EffectOutcome,
+        seen: &Observation,
+    ) -> Vec<MaintenanceEffect> {
+        match effect {
+            MaintenanceEffect::WriteArchive(run) => self.sealer.archive_finished(run, outcome),
+            MaintenanceEffect::Seal(run) => self.sealer.seal_finished(run, outcome),
+            MaintenanceEffect::FindSnapshot => self.snapshotter.found(outcome),
+            MaintenanceEffect::SaveSnapshot => self.snapshotter.finished(outcome),
+            MaintenanceEffect::PruneBefore(_) => self.pruner.finished(outcome),
+            MaintenanceEffect::DeleteExpired => self.deleting = false,
+        }
+        if !seen.leads {
+            return Vec::new();
+        }
+        let sealing =
+            matches!(effect, MaintenanceEffect::WriteArchive(_) | MaintenanceEffect::Seal(_));
+        let mut effects =
+            if sealing { self.sealer.next(seen.now, &self.keeping) } else { Vec::new() };
+        if self.pruner.is_partial() {
+            effects.extend(self.prune());
+        }
+        effects
+    }
+
+    /// A snapshot may contain events that are not learnt yet, and with them the submission of a run that is not archived.
+    fn prune(&mut self) -> Option<MaintenanceEffect> {
+        let covered = self.snapshotter.saved()?.min(self.learnt);
+        let needed = self.sealer.first_needed();
+        let upto = needed.map_or(covered, |needed| covered.min(needed.saturating_sub(1)));
+        self.pruner.next(upto)
+    }
+
+    /// Begins to seal large ended runs before their time, because the node ends. `None` if there are none or if the settings
+    /// do not ask for it.
+    pub fn seal_large(&mut self) -> Option<Vec<MaintenanceEffect>> {
+        if !self.sealer.choose_large(self.keeping.sealed_at_end?) {
+            return None;
+        }
+        self.snapshotter.save_soon();
+        Some(self.sealer.go_on())
+    }
+}

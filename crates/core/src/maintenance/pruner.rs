@@ -1,0 +1,43 @@
+//! Pruning: batches leave the journal that a snapshot and the archive have made superfluous.
+
+use super::effect::{EffectOutcome, MaintenanceEffect};
+
+/// Decides how far the journal is pruned. The store goes no further than the older of its two snapshots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pruner {
+    stage: PruneStage,
+    /// Events up to here have left the journal, as far as it is known.
+    pruned: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum PruneStage {
+    #[default]
+    Idle,
+    InFlight,
+    /// The last call removed something, and there may be more: a call removes a bounded number of batches.
+    Partial,
+}
+
+impl Pruner {
+    /// Requests that everything up to this position is removed, unless it is removed already or a request is in flight.
+    pub(super) fn next(&mut self, upto: u64) -> Option<MaintenanceEffect> {
+        if self.stage == PruneStage::InFlight || upto <= self.pruned {
+            return None;
+        }
+        self.stage = PruneStage::InFlight;
+        Some(MaintenanceEffect::PruneBefore(upto))
+    }
+
+    pub(super) fn is_partial(&self) -> bool {
+        self.stage == PruneStage::Partial
+    }
+
+    pub(super) fn finished(&mut self, outcome: EffectOutcome) {
+        self.stage = PruneStage::Idle;
+        let EffectOutcome::Done(upto) = outcome else { return };
+        if upto > self.pruned {
+            (self.stage, self.pruned) = (PruneStage::Partial, upto);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Sealing: a run that ended is written to the archive, then sealed in the journal.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::effect::{EffectOutcome, MaintenanceEffect};
+use super::keeping::Keeping;
+use crate::engine::Event;
+use crate::id::RunId;
+use crate::time::Time;
+
+/// Runs that are chosen at once: choosing looks at every run that is not sealed.
+const CHOSEN_AT_ONCE: usize = 64;
+
+/// A run whose events the journal has to keep.
+#[derive(Clone, Copy, Debug)]
+struct UnsealedRun {
+    /// The position of its submission.
+    first: u64,
+    /// The position of its last event.
+    last: u64,
+    steps: u32,
+    ended: Option<RunEnd>,
+    /// The archive has its events up to this position.
+    archived: u64,
+    seal: SealState,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RunEnd {
+    at: Time,
+    position: u64,
+}
+
+/// How far the sealing of a run in the journal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SealState {
+    Open,
+    /// The leader has answered that it is sealed; the event has not been learnt yet.
+    Answered,
+    /// The event has been learnt, and the archive may lack events that came before it.
+    Sealed,
+}
+
+impl UnsealedRun {
+    const fn is_archived(&self) -> bool {
+        self.archived >= self.last
+    }
+
+    /// Whether the leader that sealed it may have archived it before its last event.
+    fn may_lack_events(&self) -> bool {
+        let archived = self.ended.map_or(0, |end| end.position).max(self.archived);
+        archived < self.last
+    }
+}
+
+/// Decides which runs are archived and sealed, and knows which ones the journal still has to keep.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sealer {
+    runs: BTreeMap<RunId, UnsealedRun>,
+    /// Runs to be archived, in order.
+    to_archive: VecDeque<RunId>,
+    /// Archived runs to be sealed, in order.
+    to_seal: VecDeque<RunId>,
+    archiving: Option<RunId>,
+    sealing: Option<RunId>,
+    /// Whether an effect failed since the last tick.
+    failed: bool,
+    /// Runs that the journal no longer has to keep, since the last time that they were taken.
+    settled: Vec<RunId>,
+}
+
+impl Sealer {
+    pub(super) fn learn(&mut self, position: u64, at: Time, event: &Event) {
+        let Some(id) = event.run() else { return };
+        if let Event::RunSubmitted { plan, .. } = event {
+            let (first, last, steps) = (position, position, plan.step_count());
+            let (ended, archived, seal) = (None, 0, SealState::Open);
+            let run = UnsealedRun { first, last, steps, ended, archived, seal };
+            self.runs.insert(id, run);
+            return;
+        }
+        // An event of a run whose submission is unknown came after its sealing: it is in the journal alone.
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        if matches!(event, Event::RunSealed { .. }) {
+            return self.learn_sealed(id);
+        }
+        if run.seal == SealState::Sealed {
+            return;
+        }
+        if matches!(event, Event::RunEnded { .. }) {
+            run.ended = Some(RunEnd { at, position });
+        }
+        run.last = position;
+    }
+
+    fn learn_sealed(&mut self, id: RunId) {
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        run.seal = SealState::Sealed;
+        if run.may_lack_events() {
+            self.to_archive.push_front(id);
+        } else {
+            self.settle(id);
+        }
+    }
+
+    fn settle(&mut self, id: RunId) {
+        self.runs.remove(&id);
+        self.settled.push(id);
+    }
+
+    pub(super) fn forget(&mut self, pruned: u64) {
+        self.runs.retain(|_, run| run.first > pruned);
+    }
+
+    pub(super) fn take_settled(&mut self) -> Vec<RunId> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// The first event that the journal has to keep for a run, if there is one.
+    pub(super) fn first_needed(&self) -> Option<u64> {
+        self.runs.values().map(|run| run.first).min()
+    }
+
+    pub(super) fn is_lacking(&self) -> bool {
+        self.runs.values().any(|run| run.seal == SealState::Sealed)
+    }
+
+    pub(super) fn tick(&mut self) {
+        self.failed = false;
+    }
+
+    /// This node does not lead: another one decides what is sealed.
+    pub(super) fn stop(&mut self) {
+        self.to_archive.clear();
+        self.to_seal.clear();
+    }
+
+    /// Chooses every run that ended with this many steps or more.
+    pub(super) fn choose_large(&mut self, steps: u32) -> bool {
+        let large = self.runs.iter().filter(|(_, run)| run.ended.is_some() && run.steps >= steps);
+        self.to_archive = large.map(|(id, _)| *id).collect();
+        !self.to_archive.is_empty()
+    }
+
+    pub(super) fn next(&mut self, now: Time, keeping: &Keeping) -> Vec<MaintenanceEffect> {
+        if self.failed {
+            return Vec::new();
+        }
+        self.choose(now, keeping);
+        self.next_archive().into_iter().chain(self.next_seal()).collect()
+    }
+
+    /// What is chosen already is done first.
+    pub(super) fn go_on(&mut self) -> Vec<MaintenanceEffect> {
+        if self.failed {
+            return Vec::new();
+        }
+        self.next_archive().into_iter().chain(self.next_seal()).collect()
+    }
+
+    fn choose(&mut self, now: Time, keeping: &Keeping) {
+        if !self.to_archive.is_empty() || !self.to_seal.is_empty() {
+            return;
+        }
+        let lacking = self.runs.iter().filter(|(_, run)| run.seal == SealState::Sealed);
+        let mut chosen: VecDeque<RunId> = lacking.map(|(id, _)| *id).collect();
+        chosen.extend(self.due(now, keeping));
+        chosen.retain(|id| ![self.archiving, self.sealing].contains(&Some(*id)));
+        self.to_archive = chosen;
+    }
+
+    /// Ended runs whose time has come, the oldest first. While too many steps have ended, it comes early.
+    fn due(&self, now: Time, keeping: &Keeping) -> Vec<RunId> {
+        let ended = || {
+            let open = self.runs.iter().filter(|(_, run)| run.seal == SealState::Open);
+            open.filter_map(|(id, run)| Some((*id, u64::from(run.steps), run.ended?.at)))
+        };
+        let steps: u64 = ended().map(|(_, steps, _)| steps).sum();
+        let mut surplus = steps.saturating_sub(keeping.ended_steps);
+        let ended_by = now - keeping.seal_after;
+        let early_by = now - keeping.seal_early.min(keeping.seal_after);
+        let is_due = |(_, steps, at): &(RunId, u64, Time)| {
+            let is_due = *at <= if surplus > 0 { early_by } else { ended_by };
+            if is_due {
+                surplus = surplus.saturating_sub(*steps);
+            }
+            is_due
+        };
+        ended().filter(is_due).take(CHOSEN_AT_ONCE).map(|(id, ..)| id).collect()
+    }
+
+    fn next_archive(&mut self) -> Option<MaintenanceEffect> {
+        if self.archiving.is_some() {
+            return None;
+        }
+        while let Some(id) = self.to_archive.pop_front() {
+            let Some(run) = self.runs.get(&id) else { continue };
+            if run.is_archived() {
+                self.archived(id);
+                continue;
+            }
+            self.archiving = Some(id);
+            return Some(MaintenanceEffect::WriteArchive(id));
+        }
+        None
+    }
+
+    fn next_seal(&mut self) -> Option<MaintenanceEffect> {
+        if self.sealing.is_some() {
+            return None;
+        }
+        while let Some(id) = self.to_seal.pop_front() {
+            let Some(run) = self.runs.get(&id) else { continue };
+            if !run.is_archived() {
+                // Another event of the run came after the archive was written.
+                self.to_archive.push_back(id);
+                continue;
+            }
+            self.sealing = Some(id);
+            return Some(MaintenanceEffect::Seal(id));
+        }
+        None
+    }
+
+    /// The archive has every event of the run that is known.
+    fn archived(&mut self, id: RunId) {
+        match self.runs.get(&id).map(|run| run.seal) {
+            Some(SealState::Sealed) => self.settle(id),
+            Some(SealState::Open) if !self.to_seal.contains(&id) => self.to_seal.push_back(id),
+            Some(SealState::Open | SealState::Answered) | None => {}
+        }
+    }
+
+    pub(super) fn archive_finished(&mut self, id: RunId, outcome: EffectOutcome) {
+        self.archiving = None;
+        let EffectOutcome::Done(upto) = outcome else {
+            self.failed = true;
+            return;
+        };
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        run.archived = run.archived.max(upto);
+        if run.is_archived() {
+            self.archived(id);
+        } else {
+            self.to_archive.push_back(id);
+        }
+    }
+
+    pub(super) fn seal_finished(&mut self, id: RunId, outcome: EffectOutcome) {
+        self.sealing = None;
+        if outcome == EffectOutcome::Failed {
+            self.failed = true;
+            return;
+        }
+        if let Some(run) = self.runs.get_mut(&id).filter(|run| run.seal == SealState::Open) {
+            run.seal = SealState::Answered;
+        }
+    }
+}
