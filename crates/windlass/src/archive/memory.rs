@@ -36,6 +36,13 @@ impl MemoryArchive {
 }
 
 impl State {
+    fn keep(&mut self, run: SealedRun) {
+        let kept = self.runs.get(&run.record.run);
+        if kept.is_none_or(|kept| kept.events.last() < run.events.last()) {
+            self.runs.insert(run.record.run, run);
+        }
+    }
+
     fn page(&self, query: &RunQuery) -> Vec<RunRecord> {
         let end = query.before.map_or(Bound::Unbounded, Bound::Excluded);
         let older = self.runs.range((Bound::Unbounded, end)).rev().map(|(_, run)| &run.record);
@@ -74,7 +81,7 @@ impl State {
 impl Archive for MemoryArchive {
     fn keep(&self, run: SealedRun) -> Promise<'_, ()> {
         Box::pin(async move {
-            self.state().runs.entry(run.record.run).or_insert(run);
+            self.state().keep(run);
             Ok(())
         })
     }

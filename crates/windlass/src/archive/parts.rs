@@ -49,7 +49,6 @@ const fn first(events: usize) -> usize {
 /// Events of a run behind a position, gathered from its parts: a lost row must not pass for a short run.
 #[derive(Debug)]
 pub(super) struct Gathered {
-    after: Position,
     most: usize,
     /// The last event of the run.
     last: Position,
@@ -59,7 +58,7 @@ pub(super) struct Gathered {
 
 impl Gathered {
     pub(super) const fn behind(after: Position, most: usize, last: Position) -> Self {
-        Self { after, most, last, seen: after, events: Vec::new() }
+        Self { most, last, seen: after, events: Vec::new() }
     }
 
     /// Whether the next part is to be added: the first that ends behind [`seen`](Self::seen).
@@ -76,9 +75,9 @@ impl Gathered {
         if read.last().map(|(position, _)| *position) != Some(part.last) {
             return Err(format!("a chunk does not end at position {}", part.last));
         }
-        self.seen = part.last;
-        let after = self.after;
-        let behind = read.into_iter().filter(|(position, _)| *position > after);
+        // A part of a shorter history may have been left: its events are in the next part again.
+        let seen = std::mem::replace(&mut self.seen, part.last);
+        let behind = read.into_iter().filter(|(position, _)| *position > seen);
         self.events.extend(behind.take(self.most - self.events.len()));
         Ok(())
     }

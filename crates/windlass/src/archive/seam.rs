@@ -124,7 +124,8 @@ pub enum Claimed {
 /// It is no part of the truth until a run leaves the engine: a run is kept first and sealed in the journal then, so that
 /// a crash between the two repeats the first without effect.
 pub trait Archive: Send + Sync + fmt::Debug {
-    /// Keeps a run, durably when it returns. A run that is there already is left as it is: what was kept never changes.
+    /// Keeps a run, durably when it returns. If the run is there already, the history whose last event comes later stays: an
+    /// event may follow while a run is archived, and a leader whose term has passed may write what it knew then.
     fn keep(&self, run: SealedRun) -> Promise<'_, ()>;
 
     /// The line of a run, if it is here.

@@ -68,6 +68,7 @@ enum Flaw {
     IgnoresSince,
     IgnoresStatus,
     InventsRuns,
+    KeepsTheFirstOfTwo,
     KeepsTheLaterOfTwo,
     ListsTheNamedKeyAgain,
     ListsTheOldestFirst,
@@ -80,7 +81,7 @@ enum Flaw {
 }
 
 impl Flaw {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::AnswersEveryClaimWithNew,
         Self::ComparesKeysWithoutCase,
         Self::CountsRunsInSignedNumbers,
@@ -92,6 +93,7 @@ impl Flaw {
         Self::IgnoresSince,
         Self::IgnoresStatus,
         Self::InventsRuns,
+        Self::KeepsTheFirstOfTwo,
         Self::KeepsTheLaterOfTwo,
         Self::ListsTheNamedKeyAgain,
         Self::ListsTheOldestFirst,
@@ -120,6 +122,9 @@ impl Flaw {
                 "archive::filters_let_through_what_they_say"
             }
             Self::InventsRuns => "archive::a_run_that_is_not_here_is_none",
+            Self::KeepsTheFirstOfTwo => {
+                "archive::a_longer_history_takes_the_place_of_a_shorter_one"
+            }
             Self::KeepsTheLaterOfTwo => "archive::the_same_run_again_changes_nothing",
             Self::ListsTheNamedKeyAgain => "keys::they_are_listed_in_pages",
             Self::LosesTimes => "archive::every_event_reads_as_it_was_written",
@@ -185,7 +190,11 @@ impl Flawed {
         if self.has(Flaw::KeepsTheLaterOfTwo) {
             it.runs.remove(&run.record.run);
         }
-        it.runs.entry(run.record.run).or_insert(run);
+        let goes_further = |kept: &SealedRun| kept.events.last() < run.events.last();
+        let extends = !self.has(Flaw::KeepsTheFirstOfTwo);
+        if it.runs.get(&run.record.run).is_none_or(|kept| extends && goes_further(kept)) {
+            it.runs.insert(run.record.run, run);
+        }
     }
 
     fn runs_now(&self, query: &RunQuery) -> Vec<RunRecord> {

@@ -1,23 +1,36 @@
 //! Every statement, one operation each.
 
-/// Writes the line of a run and its first parts, unless it is there: then no row comes back.
+/// Writes the line of a run and its first parts, unless it is there and its last event comes no earlier: then no row comes
+/// back. The parts of a shorter history go. Those that another statement writes meanwhile are not seen here and stay; a
+/// reader skips them, as the parts that follow have their events too.
 pub(super) const KEEP: &str = "
     WITH kept AS (
         INSERT INTO windlass_archive (number, run, pipeline, status, submitted_ms, ended_ms, steps,
                                       events, last, workers)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-        ON CONFLICT (number) DO NOTHING RETURNING number),
+        ON CONFLICT (number) DO UPDATE SET
+            pipeline = excluded.pipeline, status = excluded.status,
+            submitted_ms = excluded.submitted_ms, ended_ms = excluded.ended_ms,
+            steps = excluded.steps, events = excluded.events, last = excluded.last,
+            workers = excluded.workers
+        WHERE excluded.last > windlass_archive.last
+        RETURNING number),
+    replaced AS (
+        DELETE FROM windlass_archive_chunks AS part USING kept
+        WHERE part.number = kept.number AND part.last <> ALL ($11)),
     written AS (
         INSERT INTO windlass_archive_chunks (number, last, follows, events)
         SELECT kept.number, part.last, part.follows, part.events
-        FROM kept, unnest($11, $12, $13) AS part (last, follows, events))
+        FROM kept, unnest($11, $12, $13) AS part (last, follows, events)
+        ON CONFLICT (number, last) DO UPDATE SET follows = excluded.follows, events = excluded.events)
     SELECT number FROM kept";
 
 /// Writes more parts of it.
 pub(super) const KEEP_PARTS: &str = "
     INSERT INTO windlass_archive_chunks (number, last, follows, events)
     SELECT $1, part.last, part.follows, part.events
-    FROM unnest($2, $3, $4) AS part (last, follows, events)";
+    FROM unnest($2, $3, $4) AS part (last, follows, events)
+    ON CONFLICT (number, last) DO UPDATE SET follows = excluded.follows, events = excluded.events";
 
 /// The line of a run.
 pub(super) const RUN: &str = "SELECT * FROM windlass_archive WHERE number = $1";

@@ -84,7 +84,7 @@ fn keep(client: &Client, run: SealedRun) -> Work<'_, ()> {
     })
 }
 
-/// Returns whether it was not there already: what was kept never changes.
+/// Returns whether it was written: it is not if it is there already with all these events.
 async fn keep_first(client: &Client, run: &SealedRun, first: &Columns) -> Result<bool, Error> {
     let SealedRun { record, events } = run;
     let (id, status) = (record.run.to_string(), record.status.to_string());

@@ -6,10 +6,16 @@ use super::row::time_to_sql;
 use crate::archive::{PAGE_MAX, RunQuery};
 use crate::store::number::{run_to_sql, to_sql};
 
-/// Writes the line of a run unless it is there.
+/// Writes the line of a run unless one is there whose last event comes no earlier.
 pub(super) const WRITE_RUN: &str = "
     INSERT INTO runs (run, pipeline, status, submitted_at, ended_at, steps, events, last, workers)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (run) DO NOTHING";
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    ON CONFLICT (run) DO UPDATE SET
+        pipeline = excluded.pipeline, status = excluded.status,
+        submitted_at = excluded.submitted_at, ended_at = excluded.ended_at,
+        steps = excluded.steps, events = excluded.events, last = excluded.last,
+        workers = excluded.workers
+    WHERE excluded.last > runs.last";
 
 /// Writes a part of a run's events.
 pub(super) const WRITE_CHUNK: &str = "

@@ -178,9 +178,10 @@ fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<(
         words::of_workers(&record.workers),
     ])?;
     if written == 0 {
-        // It is there already, and what was kept never changes.
+        // It is there already, with all these events.
         return Ok(());
     }
+    transaction.prepare_cached(statement::DROP_CHUNKS)?.execute([run])?;
     let mut insert = transaction.prepare_cached(statement::WRITE_CHUNK)?;
     for part in parts(events) {
         insert.execute(params![run, to_sql(part.last.0), to_sql(part.follows.0), part.bytes])?;
