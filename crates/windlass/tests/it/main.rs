@@ -12,6 +12,8 @@ mod cluster;
 mod collector;
 mod conformance;
 mod controller;
+#[cfg(target_os = "linux")]
+mod cost;
 #[cfg(all(feature = "http", target_os = "linux"))]
 mod deploy;
 #[cfg(feature = "sqlite")]

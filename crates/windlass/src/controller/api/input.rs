@@ -12,6 +12,7 @@ use hyper::body::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use super::body_budget::BodyBudget;
 use super::refused::Refused;
 
 /// How long a body may take to arrive: the largest comes in so long over the slowest line that is worth having.
@@ -46,8 +47,11 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     type Rejection = Refused;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
+        let budget = request.extensions().get::<BodyBudget>().cloned().unwrap_or_default();
+        let (request, charge) = budget.charge(request);
         match timeout(BODY_WITHIN, Bytes::from_request(request, state)).await {
-            Ok(Ok(bytes)) => Ok(Self(bytes)),
+            Ok(Ok(bytes)) => Ok(Self(charge.hold(bytes))),
+            Ok(Err(_)) if charge.is_refused() => Err(Refused::too_many_bodies()),
             Ok(Err(rejection)) => Err(unreadable(&rejection)),
             Err(_) => {
                 let detail = "the body was not there within a minute".to_owned();

@@ -18,7 +18,7 @@
 //! | `journal`, `observed` | what controllers read that observe, and what those answer themselves |
 //! | `leading` | only who leads answers; others say who does |
 //! | `hosts`, `access`, `names` | whom a request is for and which page sent it; who may ask; what may be called how |
-//! | `input`, `refused` | what requests carry; what is said to those that cannot be done |
+//! | `input`, `body_budget`, `refused` | what requests carry; the memory of all bodies; what is said to those that cannot be done |
 //! | `routes`, `router` | which path leads where, and what it needs |
 //! | `openapi` | the API described for programs |
 //! | `doors`, `rates`, `documents` | connections; how many requests a second; answers that are known or packed |
@@ -26,6 +26,7 @@
 //! A refusal is a problem of RFC 9457 with a stable code, see [`Refused`]. Bodies are bounded, and so are connections.
 
 mod access;
+mod body_budget;
 mod cluster;
 mod documents;
 mod doors;

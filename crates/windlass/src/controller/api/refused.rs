@@ -78,6 +78,12 @@ impl Refused {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail.into())
     }
 
+    /// The bodies of other requests take the memory that there is for bodies.
+    pub(super) fn too_many_bodies() -> Self {
+        let detail = "the bodies of other requests fill the memory for bodies: send the request again in a second";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail.to_owned())
+    }
+
     /// The request cannot be understood.
     pub fn bad(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", detail.into())

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler as _;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::{Extension, Router};
 use windlass_core::access::Scope;
 use windlass_core::rate::Rate;
 use windlass_core::time::Time;
 
 use super::access::{self, FileTokens, Gate};
+use super::body_budget::BodyBudget;
 use super::events::Streams;
 use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
@@ -215,6 +216,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .layer(from_fn(input::check_length))
         .layer(from_fn_with_state(Arc::clone(&api), rates::count_refused))
         .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(Extension(BodyBudget::default()))
         .layer(from_fn_with_state(Arc::clone(&api), metrics::measure))
         .with_state(api)
 }

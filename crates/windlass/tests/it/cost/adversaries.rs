@@ -1,0 +1,314 @@
+//! Pipelines and requests that cost a controller more than they cost their sender.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread;
+
+use serde_json::{Value, json};
+use windlass::core::id::{RunId, StepIx};
+use windlass::link::output::LogChunk;
+use windlass::logs::LogId;
+
+use super::bystanders::{CostRequest, PlainWorker};
+
+/// An attack. The order decides which number chooses which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Adversary {
+    /// One step with 60,000 locks.
+    LocksOfAStep,
+    /// 300 steps with 301 locks each, and as many as are allowed.
+    LocksOfManySteps,
+    /// A default of 1 MB that 10,000 texts refer to.
+    LargeDefault,
+    /// A matrix of 316 × 316 cells with `route`.
+    RoutedMatrix,
+    /// 100,000 steps, each with a requirement of its own.
+    DistinctRequires,
+    /// 200,000 tags.
+    Tags,
+    /// 2,000 misspelt needs among 20,000 steps.
+    MisspeltNeeds,
+    /// 100,000 entries of `env`.
+    Environment,
+    /// Many submissions at once.
+    Submissions,
+    /// Many pieces of output of runs that no controller knows.
+    LogPieces,
+    /// Many large bodies that do not end.
+    SlowBodies,
+    /// Many large bodies that are no pipelines.
+    LargeBodies,
+    /// 100,000 steps that wait for each other, in a run that is then cancelled.
+    CancelledChain,
+}
+
+impl Adversary {
+    const ALL: [Self; 13] = [
+        Self::LocksOfAStep,
+        Self::LocksOfManySteps,
+        Self::LargeDefault,
+        Self::RoutedMatrix,
+        Self::DistinctRequires,
+        Self::Tags,
+        Self::MisspeltNeeds,
+        Self::Environment,
+        Self::Submissions,
+        Self::LogPieces,
+        Self::SlowBodies,
+        Self::LargeBodies,
+        Self::CancelledChain,
+    ];
+
+    /// How many there are.
+    pub(super) const COUNT: u64 = Self::ALL.len() as u64;
+
+    /// The adversary that a number chooses.
+    pub(super) fn of(number: u64) -> Self {
+        Self::ALL[usize::try_from(number % Self::COUNT).expect("it is small")]
+    }
+}
+
+/// How much an adversary asks for, in thousandths of the size in its description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AttackSize(pub(super) usize);
+
+impl AttackSize {
+    /// The size that a number chooses: a tenth first, so that accepted plans have at most 10,000 steps; then that of the
+    /// description; then any between a hundredth and the double.
+    pub(super) fn of(number: u64) -> Self {
+        match number / Adversary::COUNT {
+            0 => Self(100),
+            1 => Self(1000),
+            turn => {
+                Self(usize::try_from(10 + turn.wrapping_mul(7919) % 1990).expect("it is small"))
+            }
+        }
+    }
+
+    const fn of_count(self, count: usize) -> usize {
+        count * self.0 / 1000
+    }
+}
+
+impl Adversary {
+    /// Whether a plan of this size is accepted with more than 10,000 steps.
+    pub(super) fn is_beyond_10_000_steps(self, size: AttackSize) -> bool {
+        matches!(self, Self::RoutedMatrix | Self::DistinctRequires | Self::CancelledChain)
+            && size.0 > 100
+    }
+}
+
+/// The answer to one request of an adversary.
+#[derive(Clone, Debug)]
+pub(super) struct AttackAnswer {
+    /// 0 if there was none.
+    pub(super) status: u16,
+    pub(super) body: String,
+}
+
+impl AttackAnswer {
+    fn to(request: CostRequest<'_>, port: u16) -> Self {
+        let (status, body) = request.send(port).unwrap_or_default();
+        Self { status, body }
+    }
+
+    /// Whether it accepts the request, or refuses it; a refusal for its size has to say a number.
+    pub(super) fn is_sound(&self) -> bool {
+        match self.status {
+            200..300 | 400 => true,
+            413 | 422 | 429 => {
+                let problem: Value = serde_json::from_str(&self.body).unwrap_or_default();
+                let detail = problem["detail"].as_str().unwrap_or_default();
+                detail.contains(|it: char| it.is_ascii_digit())
+            }
+            _ => false,
+        }
+    }
+}
+
+#[test]
+fn a_refusal_without_a_number_and_a_missing_answer_are_unsound() {
+    let of = |status, body: &str| AttackAnswer { status, body: body.to_owned() };
+    assert!(of(422, r#"{"detail":"6000 locks, at most 32","status":422}"#).is_sound());
+    assert!(!of(422, r#"{"detail":"too many locks","status":422}"#).is_sound());
+    assert!(!of(0, "").is_sound() && !of(500, r#"{"detail":"5"}"#).is_sound());
+}
+
+/// Attacks a controller, and returns when it has answered everything that it is going to.
+pub(super) fn attack(adversary: Adversary, size: AttackSize, port: u16) -> Vec<AttackAnswer> {
+    match adversary {
+        Adversary::LocksOfAStep => submit(port, &[locks(1, size.of_count(60_000)), locks(1, 32)]),
+        Adversary::LocksOfManySteps => {
+            submit(port, &[locks(size.of_count(300), 301), locks(size.of_count(3_000), 32)])
+        }
+        Adversary::LargeDefault => submit(port, &large_default(size)),
+        Adversary::RoutedMatrix => submit(port, &[matrix(size.of_count(99_856).isqrt())]),
+        Adversary::DistinctRequires => submit(port, &[requires(size.of_count(100_000))]),
+        Adversary::Tags => submit(port, &[tags(size.of_count(200_000))]),
+        Adversary::MisspeltNeeds => submit(port, &[misspelt(size.of_count(20_000))]),
+        Adversary::Environment => submit(port, &[environment(size.of_count(100_000))]),
+        Adversary::Submissions => many_submissions(port, size),
+        Adversary::LogPieces => log_pieces(port, size.of_count(100_000)),
+        Adversary::SlowBodies => slow_bodies(port, size.of_count(200)),
+        Adversary::LargeBodies => large_bodies(port, size.of_count(40).max(2)),
+        Adversary::CancelledChain => cancelled_chain(port, size.of_count(100_000)),
+    }
+}
+
+/// Submits pipelines one after the other.
+fn submit(port: u16, pipelines: &[String]) -> Vec<AttackAnswer> {
+    let submitted = pipelines.iter().map(|text| {
+        let body = json!({ "text": text }).to_string();
+        AttackAnswer::to(CostRequest::post("/runs", &body), port)
+    });
+    submitted.collect()
+}
+
+fn locks(steps: usize, locks: usize) -> String {
+    let mut text = "name: locks\nsteps:\n".to_owned();
+    let names: Vec<String> = (0..locks).map(|lock| format!("l{lock}")).collect();
+    for step in 0..steps {
+        // Without a rule of its own a step would share the lane of the others.
+        let rule = format!("wait_for_lock: {}s", 3600 + step);
+        write_to(
+            &mut text,
+            &format!("  s{step}: {{ run: make, {rule}, lock: [{}] }}\n", names.join(", ")),
+        );
+    }
+    text
+}
+
+/// One whose default is too large, and one with the largest that is allowed.
+fn large_default(size: AttackSize) -> [String; 2] {
+    let times = size.of_count(10_000);
+    [1_000_000, 120_000].map(|bytes| {
+        let value = "x".repeat(bytes);
+        let mut text = format!("name: large\nparams: {{ big: {{ default: {value} }} }}\nsteps:\n");
+        for step in 0..times.div_ceil(10) {
+            write_to(&mut text, &format!("  s{step}:\n    run: make\n    env:\n"));
+            for entry in 0..10 {
+                write_to(&mut text, &format!("      E{entry}: ${{{{ params.big }}}}\n"));
+            }
+        }
+        text
+    })
+}
+
+fn matrix(side: usize) -> String {
+    let axis = |name: &str| {
+        let values: Vec<String> = (0..side).map(|value| format!("{name}{value}")).collect();
+        format!("{name}: [{}]", values.join(", "))
+    };
+    let (a, b) = (axis("a"), axis("b"));
+    format!(
+        "name: matrix\nsteps:\n  s:\n    run: make\n    matrix: {{ {a}, {b}, route: [a, b] }}\n"
+    )
+}
+
+fn requires(steps: usize) -> String {
+    let mut text = "name: requires\nsteps:\n".to_owned();
+    for step in 0..steps {
+        write_to(&mut text, &format!("  s{step}: {{ run: make, requires: r{step} }}\n"));
+    }
+    text
+}
+
+fn tags(count: usize) -> String {
+    let tags: Vec<String> = (0..count).map(|tag| format!("t{tag}")).collect();
+    format!("name: tags\nsteps:\n  s: {{ run: make, tags: [{}] }}\n", tags.join(", "))
+}
+
+fn misspelt(steps: usize) -> String {
+    let mut text = "name: misspelt\nsteps:\n".to_owned();
+    for step in 0..steps {
+        let needs =
+            if step % 10 == 9 { format!(", needs: stpe{}", step - 1) } else { String::new() };
+        write_to(&mut text, &format!("  step{step}: {{ run: make{needs} }}\n"));
+    }
+    text
+}
+
+fn environment(count: usize) -> String {
+    let mut text = "name: environment\nsteps:\n  s:\n    run: make\n    env:\n".to_owned();
+    for entry in 0..count {
+        write_to(&mut text, &format!("      E{entry}: v\n"));
+    }
+    text
+}
+
+fn many_submissions(port: u16, size: AttackSize) -> Vec<AttackAnswer> {
+    let text = requires(100);
+    let texts = vec![text; size.of_count(40).max(2)];
+    thread::scope(|scope| {
+        let senders: Vec<_> = (0..8).map(|_| scope.spawn(|| submit(port, &texts))).collect();
+        senders.into_iter().flat_map(|it| it.join().expect("it does not panic")).collect()
+    })
+}
+
+/// Pieces of one byte: of runs, steps and attempts that never were.
+fn log_pieces(port: u16, count: usize) -> Vec<AttackAnswer> {
+    let worker = PlainWorker::join(port, "writer");
+    let piece = |number: usize| {
+        let run = RunId(u64::try_from(number % 1000).expect("it is small"));
+        let log = LogId { run, step: StepIx(7), attempt: 1, delivery: 1 };
+        LogChunk { log, at: 0, bytes: vec![b'x'] }
+    };
+    let pieces: Vec<LogChunk> = (0..count).map(piece).collect();
+    let body = postcard::to_stdvec(&pieces).expect("it can be written");
+    let path = format!("/workers/{}/logs", worker.id);
+    let request = CostRequest::post(&path, "").of(&worker, &body);
+    (0..4).map(|_| AttackAnswer::to(request, port)).collect()
+}
+
+/// Bodies of 8 MB, each without its last byte, all of them open at a time.
+fn slow_bodies(port: u16, count: usize) -> Vec<AttackAnswer> {
+    let part = vec![b' '; 8_000_000 - 1];
+    let head = format!(
+        "POST /runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
+        part.len() + 1
+    );
+    let mut open = Vec::new();
+    for _ in 0..count {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+        // A body that is not taken is not waited for.
+        let wait = Some(std::time::Duration::from_secs(1));
+        stream.set_write_timeout(wait).expect("it is a time");
+        // It fails for a body that is refused before its end.
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&part));
+        open.push(stream);
+    }
+    // They have no answer as long as they do not end.
+    Vec::new()
+}
+
+/// Complete bodies of 8 MB that are no JSON, from several clients at once.
+fn large_bodies(port: u16, count: usize) -> Vec<AttackAnswer> {
+    let body = "[".repeat(8_000_000);
+    let request = CostRequest::post("/runs", &body);
+    let send = || (0..count).map(|_| AttackAnswer::to(request, port)).collect::<Vec<_>>();
+    thread::scope(|scope| {
+        let senders: Vec<_> = (0..4).map(|_| scope.spawn(send)).collect();
+        senders.into_iter().flat_map(|it| it.join().expect("it does not panic")).collect()
+    })
+}
+
+/// Each step needs the one before it; the run is cancelled, so that all of them end at once.
+fn cancelled_chain(port: u16, steps: usize) -> Vec<AttackAnswer> {
+    let mut text =
+        "name: chain\nsteps:\n  s0: { run: make, requires: nothing-like-it }\n".to_owned();
+    for step in 1..steps {
+        write_to(&mut text, &format!("  s{step}: {{ run: make, needs: s{} }}\n", step - 1));
+    }
+    let mut answers = submit(port, &[text]);
+    let run: Value = serde_json::from_str(&answers[0].body).unwrap_or_default();
+    if let Some(run) = run["id"].as_str() {
+        let path = format!("/runs/{run}/cancel");
+        answers.push(AttackAnswer::to(CostRequest::post(&path, ""), port));
+    }
+    answers
+}
+
+fn write_to(text: &mut String, line: &str) {
+    text.write_str(line).expect("memory is enough");
+}
