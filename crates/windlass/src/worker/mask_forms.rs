@@ -8,6 +8,10 @@ const LOWER: &[u8; 16] = b"0123456789abcdef";
 /// What stays as it is in an address, beside letters and digits: by the standard, in JavaScript, and in a path.
 const UNESCAPED: [&[u8]; 3] = [b"-_.~", b"-_.~!*'()", b"-_.~/"];
 
+/// Values of more bytes than this are not printed with every character escaped: those forms are up to eight times as
+/// large, and the search holds all of them in memory.
+const ESCAPED_WHOLE_MAX: usize = 16 * 1024;
+
 /// Every form that stays in one piece.
 pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![value.as_bytes().to_vec()];
@@ -30,7 +34,59 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     {
         forms.push(html(value, double, single).into_bytes());
     }
+    for digits in [UPPER, LOWER] {
+        forms.push(bytes_literal(value, digits));
+    }
+    if value.len() <= ESCAPED_WHOLE_MAX {
+        forms.extend(escaped_whole(value));
+    }
     forms
+}
+
+/// Forms in which no character stands as it is, and those in which none but ASCII does.
+fn escaped_whole(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for separator in [" ", ":", "\\x"] {
+        let lower: Vec<String> = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let upper: Vec<String> = value.bytes().map(|byte| format!("{byte:02X}")).collect();
+        forms.extend([lower, upper].map(|bytes| bytes.join(separator).into_bytes()));
+    }
+    let units = |escape: fn(u16) -> String| value.encode_utf16().map(escape).collect::<String>();
+    forms.push(units(|unit| format!("\\u{unit:04x}")).into_bytes());
+    forms.push(units(|unit| format!("\\u{unit:04X}")).into_bytes());
+    let entities: [fn(char) -> String; 3] = [
+        |c| format!("&#{};", u32::from(c)),
+        |c| format!("&#x{:x};", u32::from(c)),
+        |c| format!("&#x{:X};", u32::from(c)),
+    ];
+    for entity in entities {
+        forms.push(value.chars().map(entity).collect::<String>().into_bytes());
+        for (double, single) in [("&#34;", "&#39;"), ("&quot;", "&#39;"), ("&quot;", "&#x27;")] {
+            let page = html(value, double, single);
+            let ascii = |c: char| if c.is_ascii() { c.to_string() } else { entity(c) };
+            forms.push(page.chars().map(ascii).collect::<String>().into_bytes());
+        }
+    }
+    forms
+}
+
+/// A text as a literal of bytes in Python or C: what is not ASCII as `\xNN`.
+fn bytes_literal(text: &str, digits: &[u8; 16]) -> Vec<u8> {
+    let mut literal = Vec::new();
+    for byte in text.bytes() {
+        match byte {
+            b'\n' => literal.extend(b"\\n"),
+            b'\r' => literal.extend(b"\\r"),
+            b'\t' => literal.extend(b"\\t"),
+            b'\\' => literal.extend(b"\\\\"),
+            b' '..=b'~' => literal.push(byte),
+            _ => {
+                let (high, low) = (digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]);
+                literal.extend([b'\\', b'x', high, low]);
+            }
+        }
+    }
+    literal
 }
 
 /// Every form that programs break into lines: base64 and hexadecimal digits.

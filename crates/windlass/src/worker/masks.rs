@@ -5,12 +5,11 @@
 //! of a secret wait for what follows them.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use windlass_core::environment::MASKED_MIN;
 
 use super::mask_forms::{forms, wrapped_forms};
+use super::mask_search::PatternSearch;
 
 /// What stands in the place of a secret.
 pub const COVER: &str = "***";
@@ -32,51 +31,9 @@ pub enum MaskError {
 /// Finds secrets in a stream of bytes and covers them.
 #[derive(Clone, Debug, Default)]
 pub struct Masks {
-    plain: Finder,
+    plain: PatternSearch,
     /// What may be broken into lines.
-    wrapped: Finder,
-}
-
-/// Finds patterns.
-#[derive(Clone, Debug, Default)]
-struct Finder {
-    automaton: Option<AhoCorasick>,
-    /// Sorted.
-    patterns: Arc<[Vec<u8>]>,
-    longest: usize,
-}
-
-impl Finder {
-    fn new(mut patterns: Vec<Vec<u8>>) -> Result<Self, MaskError> {
-        patterns.retain(|pattern| pattern.len() >= 2);
-        patterns.sort();
-        patterns.dedup();
-        if patterns.is_empty() {
-            return Ok(Self::default());
-        }
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&patterns);
-        let automaton = automaton.map_err(|_| MaskError::TooLarge)?;
-        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
-        Ok(Self { automaton: Some(automaton), patterns: patterns.into(), longest })
-    }
-
-    /// Hands over each range of the bytes that is a pattern.
-    fn find(&self, bytes: &[u8], each: impl FnMut(Range<usize>)) {
-        let found = self.automaton.iter().flat_map(|it| it.find_overlapping_iter(bytes));
-        found.map(|found| found.range()).for_each(each);
-    }
-
-    /// How many bytes at the end may be the beginning of a pattern.
-    fn unsettled(&self, bytes: &[u8]) -> usize {
-        let most = bytes.len().min(self.longest.saturating_sub(1));
-        let begins = |length: &usize| {
-            let end = &bytes[bytes.len() - length..];
-            // The patterns are sorted: those that begin so are behind all that are less.
-            let first = self.patterns.partition_point(|pattern| pattern.as_slice() <= end);
-            self.patterns.get(first).is_some_and(|pattern| pattern.starts_with(end))
-        };
-        (1..=most).rev().find(begins).unwrap_or(0)
-    }
+    wrapped: PatternSearch,
 }
 
 impl Masks {
@@ -93,7 +50,8 @@ impl Masks {
             wrapped.extend(wrapped_forms(value.as_bytes()));
         }
         plain.extend(wrapped.iter().cloned());
-        Ok(Self { plain: Finder::new(plain)?, wrapped: Finder::new(wrapped)? })
+        let search = |patterns| PatternSearch::new(patterns).map_err(|_| MaskError::TooLarge);
+        Ok(Self { plain: search(plain)?, wrapped: search(wrapped)? })
     }
 
     /// Covers secrets in a whole text.
@@ -107,16 +65,13 @@ impl Masks {
 
     /// Whether a text holds a secret.
     pub fn find_in(&self, text: &str) -> bool {
-        let found = |finder: &Finder, bytes: &[u8]| {
-            finder.automaton.as_ref().is_some_and(|automaton| automaton.is_match(bytes))
-        };
         let joined = Joined::new(text.as_bytes());
-        found(&self.plain, text.as_bytes()) || found(&self.wrapped, &joined.bytes)
+        self.plain.is_found_in(text.as_bytes()) || self.wrapped.is_found_in(&joined.bytes)
     }
 
     /// Whether there is nothing to look for.
     pub fn is_empty(&self) -> bool {
-        self.plain.automaton.is_none()
+        self.plain.is_empty()
     }
 }
 
@@ -136,6 +91,32 @@ impl Joined {
     /// The range of the original bytes that a range of these is.
     fn original(&self, range: &Range<usize>) -> Range<usize> {
         self.places[range.start]..self.places[range.end - 1] + 1
+    }
+}
+
+/// Ranges that were found, added up so that many that overlap cost no more than few.
+struct Found {
+    /// At each place: how many ranges begin there, less those that end there.
+    changes: Vec<i64>,
+}
+
+impl Found {
+    fn new(length: usize) -> Self {
+        Self { changes: vec![0; length + 1] }
+    }
+
+    fn add(&mut self, range: &Range<usize>) {
+        self.changes[range.start] += 1;
+        self.changes[range.end] -= 1;
+    }
+
+    /// Marks every place that is within a range.
+    fn cover(&self, covered: &mut [bool]) {
+        let mut open = 0;
+        for (covered, change) in covered.iter_mut().zip(&self.changes) {
+            open += change;
+            *covered |= open > 0;
+        }
     }
 }
 
@@ -165,13 +146,14 @@ impl MaskedStream {
         }
         self.waiting.extend_from_slice(chunk);
         self.covered.resize(self.waiting.len(), false);
-        self.masks.plain.find(&self.waiting, |found| self.covered[found].fill(true));
+        let mut found = Found::new(self.waiting.len());
+        let plain = self.masks.plain.search(&self.waiting, |range| found.add(&range));
         let joined = Joined::new(&self.waiting);
-        self.masks.wrapped.find(&joined.bytes, |found| {
-            self.covered[joined.original(&found)].fill(true);
+        let wrapped = self.masks.wrapped.search(&joined.bytes, |range| {
+            found.add(&joined.original(&range));
         });
-        let plain = self.masks.plain.unsettled(&self.waiting);
-        let settled = self.waiting.len() - plain.max(self.wrapped_end(&joined));
+        found.cover(&mut self.covered);
+        let settled = self.waiting.len() - plain.max(self.wrapped_end(&joined, wrapped));
         self.settle(settled)
     }
 
@@ -185,16 +167,20 @@ impl MaskedStream {
         !self.waiting.is_empty()
     }
 
-    /// How many bytes at the end may be the beginning of a secret that goes on in the next line. Only a long line is one
-    /// that was wrapped: the ends of others are not held back.
-    fn wrapped_end(&self, joined: &Joined) -> usize {
+    /// How many bytes at the end may be the beginning of a secret that goes on in the next line, if `begun` bytes may be
+    /// without their line ends. Only a long line is one that was wrapped: the ends of others are not held back.
+    fn wrapped_end(&self, joined: &Joined, begun: usize) -> usize {
         let ends_line = self.waiting.ends_with(b"\n");
         let line = self.waiting.iter().rev().skip(1).take_while(|byte| **byte != b'\n').count();
         let is_long = self.column + line >= WRAP_MIN;
-        match self.masks.wrapped.unsettled(&joined.bytes) {
+        match begun {
             0 => 0,
             _ if ends_line && !is_long => 0,
-            length => self.waiting.len() - joined.places[joined.bytes.len() - length],
+            length => {
+                let held = self.waiting.len() - joined.places[joined.bytes.len() - length];
+                // More line ends than text: it was not wrapped, and must not be held without a bound.
+                if held <= 2 * self.masks.wrapped.longest { held } else { 0 }
+            }
         }
     }
 
@@ -231,6 +217,24 @@ mod tests {
         text.bytes().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
     }
 
+    fn hex_with(text: &str, between: &str) -> String {
+        hex(text).as_bytes().chunks(2).map(String::from_utf8_lossy).fold(
+            String::new(),
+            |all, two| {
+                if all.is_empty() && between != "\\x" {
+                    two.into_owned()
+                } else {
+                    all + between + &two
+                }
+            },
+        )
+    }
+
+    /// Every UTF-16 unit of a text, escaped.
+    fn utf16(text: &str, escape: impl Fn(u16) -> String) -> String {
+        text.encode_utf16().map(escape).collect()
+    }
+
     /// A text in lines of 50 bytes.
     fn wrapped(text: &str) -> String {
         let lines = text.as_bytes().chunks(50).map(String::from_utf8_lossy);
@@ -252,6 +256,16 @@ mod tests {
             (format!("0x{}", hex(SECRET)).into_bytes(), "0x***"),
             (format!("0x{}", hex(SECRET).to_uppercase()).into_bytes(), "0x***"),
             (wrapped(&hex(SECRET)).into_bytes(), "***\n"),
+            (format!("<{}>", hex_with(SECRET, ":")).into_bytes(), "<***>"),
+            (format!("<{}>", hex_with(SECRET, " ").to_uppercase()).into_bytes(), "<***>"),
+            (format!("<{}>", hex_with(SECRET, "\\x")).into_bytes(), "<\\x***>"),
+            (b"b'hunter2/k\\xc3\\xa4se+\"x\"\\nsecond line'".to_vec(), "b'***'"),
+            (utf16(SECRET, |unit| format!("\\u{unit:04x}")).into_bytes(), "***"),
+            (utf16(SECRET, |unit| format!("\\u{unit:04X}")).into_bytes(), "***"),
+            (utf16(SECRET, |unit| format!("&#{unit};")).into_bytes(), "***"),
+            (utf16(SECRET, |unit| format!("&#x{unit:x};")).into_bytes(), "***"),
+            (b"<i>hunter2/k&#228;se+&#34;x&#34;\nsecond line</i>".to_vec(), "<i>***</i>"),
+            (b"<i>hunter2/k&#xE4;se+&quot;x&quot;\nsecond line</i>".to_vec(), "<i>***</i>"),
             (json.into_bytes(), "{\"token\":\"***\"}"),
             (b"xxabcabcabcabcyy".to_vec(), "xx***cyy"),
         ]
@@ -302,6 +316,52 @@ mod tests {
             let out = String::from_utf8(out).expect("it is ASCII");
             assert!(out.len() < 10, "{out}");
         }
+    }
+
+    #[test]
+    fn a_secret_in_base64_of_any_usual_line_length_is_covered() {
+        let key = "a-key-with-no-period/".to_owned() + &"Zm9vYmFyYmF6cXV4".repeat(30);
+        let masks = Masks::new([("KEY", key.as_str())]).expect("it is long enough");
+        for (width, line_end) in [(64, "\n"), (76, "\n"), (64, "\r\n"), (76, "\r\n"), (48, "\n")] {
+            let text = encoded(key.as_bytes());
+            let lines = text.as_bytes().chunks(width).map(String::from_utf8_lossy);
+            let text: String = lines.map(|line| line + line_end).map(String::from).collect();
+            for chunk in [1, 7, 65, text.len()] {
+                let mut stream = MaskedStream::new(masks.clone());
+                let mut out = Vec::new();
+                text.as_bytes().chunks(chunk).for_each(|part| out.extend(stream.push(part)));
+                out.extend(stream.finish());
+                let out = String::from_utf8_lossy(&out);
+                assert!(out.starts_with(COVER) && out.len() < 8, "{width} in {chunk}: {out}");
+            }
+        }
+    }
+
+    #[test]
+    fn line_ends_behind_the_beginning_of_a_secret_are_not_held_without_a_bound() {
+        let masks = masks();
+        let mut stream = MaskedStream::new(masks.clone());
+        stream.push(&wrapped_forms(SECRET.as_bytes())[0][..4]);
+        let bound = 3 * masks.wrapped.longest;
+        for _ in 0..bound {
+            stream.push(b"\r\r\r\r");
+            assert!(stream.waiting.len() <= bound, "{} bytes wait", stream.waiting.len());
+        }
+    }
+
+    #[test]
+    fn output_that_almost_repeats_a_large_secret_is_read_in_linear_time() {
+        let secret = "a".repeat(60_000);
+        let almost = secret.clone() + "b";
+        let masks = Masks::new([("LARGE", secret.as_str()), ("ALMOST", almost.as_str())])
+            .expect("it is long enough");
+        let mut stream = MaskedStream::new(masks);
+        let output = vec![b'a'; 400_000];
+        let begun = std::time::Instant::now();
+        let mut shown: usize = output.chunks(20_000).map(|chunk| stream.push(chunk).len()).sum();
+        shown += stream.finish().len();
+        assert_eq!(shown, COVER.len(), "all of it is the secret");
+        assert!(begun.elapsed().as_secs() < 20, "it took {:?}", begun.elapsed());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod guard;
 pub mod labels;
 mod life;
 mod mask_forms;
+mod mask_search;
 pub mod masks;
 pub mod outputs;
 pub(crate) mod platform;
