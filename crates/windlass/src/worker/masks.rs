@@ -357,7 +357,7 @@ mod tests {
             .expect("it is long enough");
         let mut stream = MaskedStream::new(masks);
         let output = vec![b'a'; 400_000];
-        let begun = std::time::Instant::now();
+        let begun = tokio::time::Instant::now();
         let mut shown: usize = output.chunks(20_000).map(|chunk| stream.push(chunk).len()).sum();
         shown += stream.finish().len();
         assert_eq!(shown, COVER.len(), "all of it is the secret");

@@ -263,10 +263,10 @@ fn log_pieces(port: u16, count: usize) -> Vec<AttackAnswer> {
 
 /// Bodies of 8 MB, each without its last byte, all of them open at a time.
 fn slow_bodies(port: u16, count: usize) -> Vec<AttackAnswer> {
-    let part = vec![b' '; 8_000_000 - 1];
+    let body = vec![b' '; 8_000_000 - 1];
     let head = format!(
         "POST /runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
-        part.len() + 1
+        body.len() + 1
     );
     let mut open = Vec::new();
     for _ in 0..count {
@@ -275,7 +275,7 @@ fn slow_bodies(port: u16, count: usize) -> Vec<AttackAnswer> {
         let wait = Some(std::time::Duration::from_secs(1));
         stream.set_write_timeout(wait).expect("it is a time");
         // It fails for a body that is refused before its end.
-        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&part));
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
         open.push(stream);
     }
     // They have no answer as long as they do not end.
