@@ -120,7 +120,10 @@ impl AttackAnswer {
             413 | 422 | 429 => {
                 let problem: Value = serde_json::from_str(&self.body).unwrap_or_default();
                 let detail = problem["detail"].as_str().unwrap_or_default();
-                detail.contains(|it: char| it.is_ascii_digit())
+                // The number of a line, and the code behind the message, say nothing about the size.
+                let message = detail.split_once(": ").map_or(detail, |it| it.1);
+                let message = message.rsplit_once(" (").map_or(message, |it| it.0);
+                message.contains(|it: char| it.is_ascii_digit())
             }
             _ => false,
         }
@@ -131,7 +134,7 @@ impl AttackAnswer {
 fn a_refusal_without_a_number_and_a_missing_answer_are_unsound() {
     let of = |status, body: &str| AttackAnswer { status, body: body.to_owned() };
     assert!(of(422, r#"{"detail":"6000 locks, at most 32","status":422}"#).is_sound());
-    assert!(!of(422, r#"{"detail":"too many locks","status":422}"#).is_sound());
+    assert!(!of(422, r#"{"detail":"line 3 of a: too many locks (W1)","status":422}"#).is_sound());
     assert!(!of(0, "").is_sound() && !of(500, r#"{"detail":"5"}"#).is_sound());
 }
 

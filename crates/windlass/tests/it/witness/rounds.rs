@@ -8,8 +8,8 @@ use super::faults::Fault;
 use super::scene::Scene;
 use crate::run::arrange::deep;
 
-/// Those of the mechanisms that ended overlaps, in every test run.
-const SHORT: [u64; 3] = [0, 1, 2];
+/// Those of the mechanisms that ended overlaps, and a stop of worker, guard and leader each, in every test run.
+const SHORT: [u64; 6] = [0, 1, 2, 3, 4, 5];
 const DEEP_ROUNDS: u64 = 200;
 
 /// The longest that all rounds may take; those that are left out are told.

@@ -124,9 +124,10 @@ impl Scene {
 /// What a step does: it says that it is alive, and so does a daemon of it that left its group and cleared its environment.
 fn script(witness: &str) -> String {
     format!(
-        r#"tell() {{ read up idle < /proc/uptime; echo "$1 $WINDLASS_STEP $WINDLASS_FENCE $WINDLASS_WORKER $up" >> {witness}; }}
+        r#"host=$(uname -n)/$(readlink /proc/self/ns/pid)
+tell() {{ read up idle < /proc/uptime; echo "$1 $WINDLASS_STEP $WINDLASS_FENCE $WINDLASS_WORKER $host $up" >> {witness}; }}
 tell begin; sync {witness}
-(setsid env -i sh -c 'while :; do read up idle < /proc/uptime; echo "alive $0 $up" >> {witness}; sleep 0.03; done' "$WINDLASS_STEP $WINDLASS_FENCE $WINDLASS_WORKER" > /dev/null 2>&1 &)
+(setsid env -i sh -c 'while :; do read up idle < /proc/uptime; echo "alive $0 $up" >> {witness}; sleep 0.03; done' "$WINDLASS_STEP $WINDLASS_FENCE $WINDLASS_WORKER $host" > /dev/null 2>&1 &)
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do tell alive; sleep 0.05; done
 tell end; sync {witness}"#
     )

@@ -1,6 +1,6 @@
 //! What steps wrote of themselves, and what follows from it.
 //!
-//! A line is `KIND STEP FENCE WORKER SECONDS`: `begin` and `end` of a step, and `alive` from each of its processes as long as it
+//! A line is `KIND STEP FENCE WORKER HOST SECONDS`: `begin` and `end` of a step, and `alive` from each of its processes as long as it
 //! lives. They are appended to one file, so their order is that of the events; seconds are since the start of the machine, for
 //! readers.
 
@@ -30,9 +30,14 @@ impl Testimony {
     /// Proves that at no line more steps were alive than the lock has slots.
     pub(super) fn check(&self, slots: usize) -> Result<(), String> {
         let mut lives: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
+        let mut hosts: BTreeMap<u64, &str> = BTreeMap::new();
         for (index, line) in self.lines.iter().enumerate() {
             let fence = line.split(' ').nth(2).and_then(|fence| fence.parse().ok());
             let fence = fence.ok_or_else(|| format!("line {index} names no fence: {line}"))?;
+            let host = line.split(' ').nth(4).unwrap_or_default();
+            if *hosts.entry(fence).or_insert(host) != host {
+                return Err(format!("{fence} runs on a second host at line {index}: {line}"));
+            }
             lives.entry(fence).or_insert((index, index)).1 = index;
         }
         for (fence, (begun, _)) in &lives {
@@ -76,10 +81,11 @@ impl fmt::Display for Testimony {
 #[test]
 fn a_former_holder_that_is_alive_after_the_next_has_begun_is_an_overlap() {
     let of = |lines: &[&str]| Testimony::new(lines.iter().map(|it| (*it).to_owned()).collect());
-    let apart = ["begin a 1 w 1", "alive a 1 w 2", "begin b 2 v 3", "end b 2 v 4"];
+    let apart = ["begin a 1 w h 1", "alive a 1 w h 2", "begin b 2 v i 3", "end b 2 v i 4"];
     assert_eq!(of(&apart).check(1), Ok(()));
     assert_eq!(of(&apart).last_holder(), Some((2, "v".to_owned())));
-    let overlap = ["begin a 1 w 1", "begin b 2 v 3", "alive a 1 w 3"];
+    let overlap = ["begin a 1 w h 1", "begin b 2 v i 3", "alive a 1 w h 3"];
     of(&overlap).check(1).unwrap_err();
     assert_eq!(of(&overlap).check(2), Ok(()));
+    of(&["begin a 1 w h 1", "alive a 1 w i 2"]).check(2).unwrap_err();
 }
