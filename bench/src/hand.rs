@@ -52,6 +52,7 @@ impl Hand {
             ran: Some(Span::millis(1)),
         };
         Exchange {
+            drains: false,
             worker: self.worker,
             incarnation: Incarnation(1),
             seq: Seq(self.seq),

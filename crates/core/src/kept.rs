@@ -24,6 +24,19 @@ pub struct Kept {
     pub place: KeptAt,
 }
 
+/// The name of such a result: the hand-out that made it, wherever it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptName {
+    /// The run whose step made it.
+    pub run: RunId,
+    /// Which step.
+    pub step: StepIx,
+    /// Attempt number, from 1.
+    pub attempt: u16,
+    /// Delivery number within that attempt, from 1.
+    pub delivery: u16,
+}
+
 /// Where a result is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeptAt {
@@ -42,6 +55,12 @@ pub enum KeptAt {
 }
 
 impl Kept {
+    /// Its name.
+    pub const fn name(&self) -> KeptName {
+        let Self { run, step, attempt, delivery, .. } = *self;
+        KeptName { run, step, attempt, delivery }
+    }
+
     /// Bytes that it takes where it is named, about.
     pub fn weight(&self) -> usize {
         const NUMBERS: usize = 80;

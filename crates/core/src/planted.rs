@@ -85,6 +85,8 @@ pub enum Bug {
     RevokedGuardBelieved,
     /// A lock that is released by force takes the other locks of its holder with it.
     ForcedReleaseFreesAll,
+    /// A limit per worker counts the steps of one run, not those of all.
+    PerWorkerCountsOneRun,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -93,7 +95,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -133,6 +135,7 @@ impl Bug {
         Self::RenewedAfterUnknown,
         Self::RevokedGuardBelieved,
         Self::ForcedReleaseFreesAll,
+        Self::PerWorkerCountsOneRun,
     ];
 }
 

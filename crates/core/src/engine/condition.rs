@@ -6,7 +6,6 @@ use super::event::Settled;
 use super::run::Run;
 use crate::expr::{Expression, PathUse, Scope};
 use crate::id::StepIx;
-use crate::kept::Kept;
 use crate::outcome::{Output, StepStatus};
 use crate::plan::When;
 
@@ -56,7 +55,7 @@ impl Run {
             if steps != "steps" || outputs != "outputs" {
                 continue;
             }
-            let kept = self.plan.find(name).and_then(|node| self.kept_of(node));
+            let kept = self.plan.find(name).and_then(|node| self.kept_results(node).next());
             if let Some(kept) = kept {
                 return Err(format!(
                     "the result of `{name}` is {kept}, where no condition and no key can read it: \
@@ -65,16 +64,6 @@ impl Run {
             }
         }
         Ok(())
-    }
-
-    /// What of a node's results is kept elsewhere: its own, or that of a cell.
-    fn kept_of(&self, node: StepIx) -> Option<&Kept> {
-        let cells = self.plan.needs(node).iter().filter(|_| self.plan.is_join(node));
-        let nodes = std::iter::once(node).chain(cells.map(|edge| edge.step()));
-        nodes.filter_map(|node| self.outputs.get(&node)).find_map(|output| match output {
-            Output::Kept(kept) => Some(&**kept),
-            Output::None | Output::Inline(_) | Output::Digest { .. } => None,
-        })
     }
 
     /// What the nodes that a step reads have come to: `{"steps": {"build": {"status": …, "outputs": …}}}`. A matrix gives a

@@ -54,6 +54,14 @@ impl Default for Config {
 /// Lanes and classes that one decision looks at before it leaves the rest to the next: some ten milliseconds.
 pub(super) const LOOKS_MAX: u64 = 500_000;
 
+/// Bytes of events that are gathered into one batch, as [`Event::bytes`](super::Event::bytes) counts them, and after which a
+/// decision leaves the rest to the next one. An append of so much takes a fraction of a second, and holds up the renewal of
+/// the term no longer than that.
+pub const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// Bytes of outputs that a run takes over from an earlier one: as much as its plan may have.
+pub const REUSED_BYTES_MAX: usize = 64 << 20;
+
 /// Slots of one worker. More is a mistake, and would let one worker hold more leases than a reply can carry.
 pub const SLOTS_MAX: u32 = 10_000;
 

@@ -1,6 +1,6 @@
 //! Which rule answers a request, and what is done after every one.
 
-use super::config::LOOKS_MAX;
+use super::config::{BATCH_BYTES_MAX, LOOKS_MAX};
 use super::event::Event;
 use super::history::{StoreHistory, TTL_MAX};
 use super::request::{Answer, Decision, Denial, Request};
@@ -9,13 +9,15 @@ use super::timer::Timer;
 use crate::access::Principal;
 use crate::id::{Fence, Incarnation, Term, WorkerId};
 use crate::planted::Bug;
-use crate::session::{Refusal, Reply, ReplyBody};
+use crate::session::{Exchange, Refusal, Reply, ReplyBody};
 use crate::time::{Span, Time};
 
 /// What a decision gathers while it is being made.
 pub(super) struct Out {
     pub(super) events: Vec<Event>,
     pub(super) replies: Vec<Reply>,
+    /// Bytes that the events take in a journal.
+    bytes: usize,
     /// Randomness for jitter, used up bit by bit.
     luck: u64,
     /// What the board had looked at when the decision began.
@@ -23,6 +25,11 @@ pub(super) struct Out {
 }
 
 impl Out {
+    /// Whether the events take as many bytes as a batch should have.
+    pub(super) const fn is_heavy(&self) -> bool {
+        self.bytes >= BATCH_BYTES_MAX
+    }
+
     /// The next random number (the `SplitMix64` sequence).
     pub(super) fn luck(&mut self) -> u64 {
         self.luck = self.luck.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -41,7 +48,7 @@ impl Engine {
         self.now = self.now.max(now);
         self.at_work = request.run();
         let looks = self.board.looks;
-        let mut out = Out { events: Vec::new(), replies: Vec::new(), luck, looks };
+        let mut out = Out { events: Vec::new(), replies: Vec::new(), bytes: 0, luck, looks };
         let answer = self.answer(&mut out, request);
         self.work_off(&mut out);
         self.serve_parked(&mut out);
@@ -95,6 +102,7 @@ impl Engine {
         applied.unwrap_or_else(|error| {
             panic!("the engine decided what its own state forbids: {error}: {event:?}")
         });
+        out.bytes += event.bytes();
         out.events.push(event);
     }
 
@@ -108,7 +116,8 @@ impl Engine {
     /// Whether a decision has grown so large that the rest must wait for the next one. One that has looked at much ends
     /// when it has decided something, so that the next one begins with another state.
     pub(super) fn is_full(&self, out: &Out) -> bool {
-        out.events.len() >= self.config.batch_max || (!out.events.is_empty() && self.is_spent(out))
+        let is_large = out.events.len() >= self.config.batch_max || out.is_heavy();
+        is_large || (!out.events.is_empty() && self.is_spent(out))
     }
 
     /// Whether a decision has looked at as many lanes and classes as one may, while exchanges wait.
@@ -179,6 +188,16 @@ impl Engine {
             self.ask_back_all(known);
         }
         Answer::Done
+    }
+
+    /// Records that a worker drains by its own decision, so that readers and placement know. The worker that shares the
+    /// leader's fate ends with it: nothing is recorded of that.
+    pub(super) fn heard_to_drain(&mut self, out: &mut Out, worker: u32, exchange: &Exchange) {
+        let it = &self.workers[worker];
+        if exchange.drains && !it.drained && it.leases_expire() {
+            let worker = it.id;
+            self.emit(out, Event::WorkerDrained { worker });
+        }
     }
 
     fn force_release(&mut self, out: &mut Out, lock: Box<str>, fence: Fence) -> Answer {

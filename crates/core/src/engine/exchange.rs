@@ -66,6 +66,7 @@ impl Engine {
             Arrival::New { superseded: None } | Arrival::Repeat | Arrival::Old => {}
         }
         self.heard(out, worker);
+        self.heard_to_drain(out, worker, exchange);
         let is_first = matches!(arrival, Arrival::New { .. }) && exchange.term == self.term;
         let mut draft = Draft { seq: exchange.seq, is_first, body: ReplyBody::default() };
         self.take_in(out, worker, exchange, &mut draft);
@@ -123,6 +124,9 @@ impl Engine {
         self.notice_loss(out, in_flight.chain(finished));
         // What has no verdict is listed again: a decision need not hold more than it may.
         for finished in exchange.finished.iter().take(self.config.batch_max) {
+            if out.is_heavy() {
+                break;
+            }
             self.at_work = Some(finished.lease.run);
             let verdict = self.judge(out, worker, finished);
             draft.body.verdicts.push((finished.lease.fence, verdict));

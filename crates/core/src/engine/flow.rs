@@ -190,7 +190,7 @@ impl Engine {
         let avoid =
             run.avoid.get(&step).and_then(|avoid| self.worker_ids.get(&avoid.worker)).copied();
         if let Some(avoid) = avoid {
-            let key = self.lane_key(run_ix, spec_ix, Some(avoid));
+            let key = self.lane_key(run_ix, (spec_ix, Some(step)), Some(avoid));
             lane = self.board.use_lane(key);
             self.runs[run_ix].avoid.get_mut(&step).expect("found just now").lane = Some(lane);
         }

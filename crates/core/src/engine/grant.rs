@@ -160,9 +160,8 @@ impl Engine {
 
     fn lane_takes(&self, worker: u32, lane: u32) -> bool {
         let lane = &self.board.lanes[lane];
-        if let Some((run, spec, limit)) = lane.key.group
-            && self.workers[worker].groups.get(&(run, spec)).is_some_and(|open| *open >= limit)
-        {
+        let limit = lane.key.per_worker.as_ref();
+        if limit.is_some_and(|limit| self.workers[worker].is_at_limit(limit)) {
             return false;
         }
         if !self.lane_prefers(worker, lane) || self.lane_embargo(lane).is_some() {

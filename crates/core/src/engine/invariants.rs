@@ -139,6 +139,11 @@ impl Engine {
                 format!("{} has {} that requires {requirement}", worker.name, it.fence)
             });
         }
+        let limited = worker.leases.iter().filter(|lease| self.kind_limited(**lease).is_some());
+        let (limited, counted) = (limited.count(), worker.kinds.values().sum::<u32>());
+        found.check(limited == counted as usize, "I14 conservation", || {
+            format!("{} has {limited} leases under a limit and counts {counted}", worker.name)
+        });
         let held_back = worker.leases.iter().filter(|lease| {
             let it = &self.leases[**lease];
             let ahead = self.runs[it.run].spec(it.step).may_lease_ahead();

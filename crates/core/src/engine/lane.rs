@@ -19,8 +19,8 @@ pub const AGING: Span = Span::mins(1);
 pub(super) struct LaneKey {
     pub(super) class: u32,
     pub(super) locks: Vec<(u32, LockOrder)>,
-    /// Run, spec and limit, where a worker may run only so many of them at a time.
-    pub(super) group: Option<(u32, u32, u32)>,
+    /// The most of its kind that one worker runs at a time, where there is such a limit.
+    pub(super) per_worker: Option<PerWorkerLimit>,
     /// A worker to avoid if another can.
     pub(super) avoid: Option<u32>,
     /// Whether its steps may be leased ahead.
@@ -42,6 +42,22 @@ impl LaneKey {
             StoppedBy::Kill => Condition::Always,
         }
     }
+}
+
+/// Steps that a per-worker limit counts together: those of one name in one pipeline, in all runs. The cells of a matrix
+/// have the matrix's name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct StepKind {
+    pub(super) step: Box<str>,
+    pub(super) pipeline: Box<str>,
+}
+
+/// How many steps of a kind one worker runs at a time. Two versions of a pipeline may say different numbers of one kind:
+/// each step obeys its own, and both count the same steps.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct PerWorkerLimit {
+    pub(super) kind: Arc<StepKind>,
+    pub(super) most: u32,
 }
 
 /// What keeps a ready step from beginning once it has happened to its run.

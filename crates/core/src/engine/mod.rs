@@ -20,6 +20,7 @@
 //! | `board`, `lane`, `class`, `lock` | who waits for what |
 //! | `claims` | for which waiting step a lock is kept |
 //! | `keys`, `audit` | who may ask: tokens and workers' credentials; on whose word something was done |
+//! | `value_access` | which large results a worker may fetch |
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
 //! | `report`, `queue`, `standing`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
 
@@ -39,6 +40,7 @@ mod decide;
 mod ending;
 mod event;
 mod event_json;
+mod event_size;
 mod exchange;
 mod flow;
 mod give_back;
@@ -65,11 +67,14 @@ mod sweep;
 mod timer;
 mod transition;
 mod utc;
+mod value_access;
 mod why;
 mod worker;
 
 pub use apply::ApplyError;
-pub use config::{ALONE_MAX, Config, PREFERS_PATIENCE, SLOTS_MAX, UNHEARD_MAX};
+pub use config::{
+    ALONE_MAX, BATCH_BYTES_MAX, Config, PREFERS_PATIENCE, REUSED_BYTES_MAX, SLOTS_MAX, UNHEARD_MAX,
+};
 pub use event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
 };

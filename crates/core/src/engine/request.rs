@@ -332,6 +332,17 @@ pub enum Denial {
         /// How many there may be.
         max: usize,
     },
+    /// More bytes of outputs of an earlier run than a run may take over.
+    #[error(
+        "the outputs that it takes over from an earlier run have {bytes} bytes, and {max} are allowed: run all steps \
+         again, or hand large values on as artifacts"
+    )]
+    TooMuchReused {
+        /// How many there are.
+        bytes: usize,
+        /// How many there may be.
+        max: usize,
+    },
     /// More places at locks than there may be.
     #[error(
         "steps of active runs have {active} places at locks, and {more} more would pass the bound of {max}: try again \

@@ -48,8 +48,8 @@ impl Engine {
             writeln!(text, "lease {at} {fence} {life} {times:?} {locks:?}")?;
         }
         for worker in self.worker_ids.values().map(|worker| &self.workers[*worker]) {
-            let Worker { id, home, drained, since, groups, .. } = worker;
-            writeln!(text, "{id} {home:?} {drained} {since} {groups:?}")?;
+            let Worker { id, home, drained, since, kinds, .. } = worker;
+            writeln!(text, "{id} {home:?} {drained} {since} {kinds:?}")?;
         }
         writeln!(text, "{:?}", self.keys)?;
         writeln!(text, "{:?}", self.ledger)?;

@@ -1,6 +1,7 @@
 //! The engine's state.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use super::clock_doubt::ClockDoubt;
 use super::config::Config;
 use super::event::Unplaceable;
 use super::history::Embargo;
-use super::lane::{LaneKey, Place, Rank, StoppedBy};
+use super::lane::{LaneKey, PerWorkerLimit, Place, Rank, StepKind, StoppedBy};
 use super::lease::Lease;
 use super::run::Run;
 use super::timer::Timers;
@@ -300,8 +301,13 @@ impl Engine {
         (self.leases.get(lease)?.fence == fence).then_some(lease)
     }
 
-    /// What a step's lane is known by.
-    pub(super) fn lane_key(&mut self, run_ix: u32, spec_ix: u32, avoid: Option<u32>) -> LaneKey {
+    /// What the lane of a spec is known by. A per-worker limit counts by name: `step` is one that has the spec, if any has.
+    pub(super) fn lane_key(
+        &mut self,
+        run_ix: u32,
+        (spec_ix, step): (u32, Option<StepIx>),
+        avoid: Option<u32>,
+    ) -> LaneKey {
         let spec = self.runs[run_ix].plan.specs()[spec_ix as usize].clone();
         let (class, fresh) = self.board.class(&spec.placement, self.now);
         if fresh {
@@ -312,7 +318,10 @@ impl Engine {
         LaneKey {
             class,
             locks,
-            group: spec.per_worker.map(|limit| (run_ix, spec_ix, limit)),
+            per_worker: spec.per_worker.zip(step).map(|(most, step)| PerWorkerLimit {
+                kind: Arc::new(self.kind_of(run_ix, step)),
+                most,
+            }),
             avoid,
             ahead: spec.may_lease_ahead(),
             exclusive: spec.stops_on_lost_contact() || spec.retry.lost == 0,
@@ -324,6 +333,15 @@ impl Engine {
             wait_for_worker: spec.wait_for_worker,
             wait_for_lock: spec.wait_for_lock,
         }
+    }
+
+    fn kind_of(&self, run_ix: u32, step: StepIx) -> StepKind {
+        let run = &self.runs[run_ix];
+        let mut pipeline = run.plan.pipeline().to_owned();
+        if self.config.bugs.on(Bug::PerWorkerCountsOneRun) {
+            pipeline = format!("{pipeline} {}", run.id);
+        }
+        StepKind { step: run.plan.definition(step).into(), pipeline: pipeline.into() }
     }
 
     /// Where a ready step stands in its lane.

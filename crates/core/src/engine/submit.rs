@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::config::REUSED_BYTES_MAX;
 use super::decide::Out;
 use super::event::Event;
 use super::request::{Answer, Denial, Submit, Warning};
@@ -55,6 +56,10 @@ impl Engine {
         let plan = &submit.plan;
         if let Some(denial) = self.too_large(plan) {
             return Some(denial);
+        }
+        let reused = submit.reused.iter().map(|reuse| reuse.output.len()).sum::<usize>();
+        if reused > REUSED_BYTES_MAX {
+            return Some(Denial::TooMuchReused { bytes: reused, max: REUSED_BYTES_MAX });
         }
         let mut taken = BTreeSet::new();
         let bad = submit

@@ -216,6 +216,10 @@ impl Engine {
             self.unsuited(at, class).filter(|_| !self.lane_prefers(at, lane))
         {
             format!("lacks {lacks}, which is preferred for {PREFERS_PATIENCE}")
+        } else if let Some(limit) =
+            lane.key.per_worker.as_ref().filter(|limit| worker.is_at_limit(limit))
+        {
+            format!("runs {} of `{}`, the most per worker", limit.most, limit.kind.step)
         } else if worker.has_free_slot() {
             "has a free slot and has not asked since".to_owned()
         } else {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::lane::{PerWorkerLimit, StepKind};
 use crate::id::{Fence, Incarnation, Seq, WorkerId};
 use crate::plan::WorkerFacts;
 use crate::requirement::Labels;
@@ -59,8 +61,8 @@ pub(super) struct Worker {
     pub(super) former: u32,
     /// Classes that it may serve; empty unless it is online.
     pub(super) classes: Vec<u32>,
-    /// Open leases by (run, spec), where a per-worker limit counts them.
-    pub(super) groups: BTreeMap<(u32, u32), u32>,
+    /// Open leases by kind, of all lives and runs, where a per-worker limit counts them.
+    pub(super) kinds: BTreeMap<Arc<StepKind>, u32>,
     /// When its silence is looked at next.
     pub(super) timer: Option<Time>,
     /// Volatile: its exchanges.
@@ -99,6 +101,20 @@ impl Worker {
     /// Open leases of this life and of former ones.
     pub(super) fn listed(&self) -> u32 {
         u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
+    }
+
+    /// Counts one lease less of a kind.
+    pub(super) fn leave_kind(&mut self, kind: &Arc<StepKind>) {
+        let Some(open) = self.kinds.get_mut(kind) else { return };
+        *open -= 1;
+        if *open == 0 {
+            self.kinds.remove(kind);
+        }
+    }
+
+    /// Whether it runs as many steps of a kind as the limit allows.
+    pub(super) fn is_at_limit(&self, limit: &PerWorkerLimit) -> bool {
+        self.kinds.get(&limit.kind).is_some_and(|open| *open >= limit.most)
     }
 
     pub(super) fn has_free_slot(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::{Answer, Engine, Event, Request, StoreHistory};
+use crate::engine::{Answer, BATCH_BYTES_MAX, Engine, Event, Request, StoreHistory};
 use crate::id::{Term, WorkerId};
 use crate::planted::Bug;
 use crate::session::Reply;
@@ -67,7 +67,7 @@ pub struct Leader<W> {
     term: Term,
     /// Events that are durable.
     head: u64,
-    /// Batches in order. The first is being appended, if one is.
+    /// Batches in order. The first is being appended, if one is. Each has [`BATCH_BYTES_MAX`] at most, or one decision.
     pending: VecDeque<Pending<W>>,
     appending: bool,
     /// The name of the next batch. It begins at random, so no two leaders name a batch alike, even if a store that lost
@@ -79,6 +79,8 @@ pub struct Leader<W> {
 struct Pending<W> {
     id: u64,
     events: Vec<(Time, Event)>,
+    /// Bytes that the events take in a journal.
+    bytes: usize,
     /// What leaves when it is durable.
     after: Vec<Effect<W>>,
 }
@@ -151,15 +153,22 @@ impl<W> Leader<W> {
         }
     }
 
+    /// Adds a decision to the batch that gathers, or begins the next batch if that one would become too large. The events of
+    /// one decision stay together: a takeover must not find half of it. The largest is a submission, whose plan and reused
+    /// outputs have bounds of their own, far below the 1 GiB that a field of PostgreSQL may have.
     fn gather(&mut self, events: Vec<(Time, Event)>, said: Vec<Effect<W>>) {
+        let bytes: usize = events.iter().map(|(_, event)| event.bytes()).sum();
         let gathering = self.pending.len() > usize::from(self.appending);
-        if let Some(batch) = self.pending.back_mut().filter(|_| gathering) {
+        let has_room = |batch: &&mut Pending<W>| batch.bytes + bytes <= BATCH_BYTES_MAX;
+        let open = self.pending.back_mut().filter(|_| gathering).filter(has_room);
+        if let Some(batch) = open {
+            batch.bytes += bytes;
             batch.events.extend(events);
             batch.after.extend(said);
         } else {
             let id = self.next_batch;
             self.next_batch = id.wrapping_add(BATCH_STEP);
-            self.pending.push_back(Pending { id, events, after: said });
+            self.pending.push_back(Pending { id, events, bytes, after: said });
         }
     }
 
@@ -199,6 +208,11 @@ impl<W> Leader<W> {
     /// until the append is durable.
     pub fn gathering(&self) -> usize {
         self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.events.len()).sum()
+    }
+
+    /// Bytes of the events that gather behind the append in flight, as a journal has them.
+    pub fn gathering_bytes(&self) -> usize {
+        self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.bytes).sum()
     }
 
     /// Answers and replies that wait for a batch to be durable.

@@ -30,7 +30,7 @@ pub struct PlanBuilder {
     names: Vec<Box<str>>,
     spec_of: Vec<u32>,
     work_of: Vec<u32>,
-    /// Specs, with the definition that they belong to where it matters: a per-worker limit counts one definition's cells.
+    /// Specs, with the definition that they belong to where it matters: a per-worker limit counts by name.
     specs: BTreeMap<(StepSpec, u32), u32>,
     definitions: u32,
     works: BTreeMap<Arc<str>, u32>,

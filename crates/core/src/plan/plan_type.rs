@@ -115,6 +115,12 @@ impl Plan {
         self.names.get(node.0 as usize)
     }
 
+    /// The name in the file that it comes from: its own, or its matrix's for a cell.
+    pub fn definition(&self, node: StepIx) -> &str {
+        let name = self.name(node);
+        name.split_once('[').map_or(name, |(matrix, _)| matrix)
+    }
+
     /// The node of this name.
     pub fn find(&self, name: &str) -> Option<StepIx> {
         self.nodes().find(|node| self.name(*node) == name)
@@ -182,6 +188,14 @@ impl Plan {
         let specs: usize = self.specs.iter().map(StepSpec::bytes).sum();
         let nodes = self.spec_of.len() * NODE_BYTES + self.graph.edge_count() * NEED_BYTES;
         self.names.text.len() + nodes + works + specs
+    }
+
+    /// Bytes that it takes in a journal, or more: a number of four bytes in memory is written in five at most.
+    pub fn encoded_max(&self) -> usize {
+        const LENGTHS: usize = 256;
+        let slots = self.lock_slots.keys().map(|name| name.len() + size_of::<u64>() * 2);
+        let bytes = self.bytes() + self.pipeline.len() + slots.sum::<usize>();
+        bytes + bytes / 4 + LENGTHS
     }
 
     /// Locks of all its rules: how many places its steps have at locks.

@@ -272,7 +272,7 @@ pub struct StepSpec {
     pub reads: Vec<StepIx>,
     /// Whether its failure fails the run.
     pub on_failure: OnFailure,
-    /// The most of its cells that one worker runs at a time.
+    /// The most of this step, cells included, that one worker runs at a time, over all runs of the pipeline.
     pub per_worker: Option<u32>,
     /// How long it waits while no worker could run it.
     pub wait_for_worker: Span,

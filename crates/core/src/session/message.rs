@@ -116,6 +116,8 @@ pub struct Exchange {
     pub in_flight: Vec<InFlight>,
     /// How many more leases it would take.
     pub want: u32,
+    /// Whether it was told to end: it finishes what has started and takes no more.
+    pub drains: bool,
 }
 
 /// An attempt that ended.

@@ -147,6 +147,7 @@ impl WorkerSession {
             finished: Vec::with_capacity(finished),
             in_flight: Vec::with_capacity(self.held.len() - finished),
             want: self.want(),
+            drains: self.phase == Life::Draining,
         };
         let mut room = OUTPUT_ROOM;
         for held in self.held.values_mut() {

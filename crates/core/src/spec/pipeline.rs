@@ -166,7 +166,7 @@ pub struct Step {
     pub locks: Vec<LockRef>,
     /// Where it must run, beyond labels.
     pub pin: Pin,
-    /// The most of its cells that one worker runs at a time.
+    /// The most of this step, cells included, that one worker runs at a time, over all runs of the pipeline.
     pub per_worker: Option<Setting<u32>>,
     /// The key under which it is done once.
     pub once: Option<Text>,

@@ -1,12 +1,14 @@
 //! A step goes to a worker that can run it, and to no other.
 
-use windlass_core::engine::{Event, Settled, Warning, Why};
+use windlass_core::engine::{Event, Settled, Submit, Warning, Why};
+use windlass_core::id::RunId;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{Pin, Placement, StepSpec};
 use windlass_core::requirement::Requirement;
 use windlass_core::time::Span;
 
 use crate::crew::{Crew, TTL};
+use crate::sketch::Sketch;
 
 fn placed(placement: Placement) -> StepSpec {
     StepSpec { placement, ..StepSpec::default() }
@@ -348,4 +350,61 @@ fn two_steps_that_say_the_same_limit_per_worker_do_not_share_it() {
         plan.matrix("soak", ["1", "2"], gentle);
     });
     assert_eq!(crew.running("alpha"), ["load[1]", "soak[1]"]);
+}
+
+/// Submits a second run of the pipeline `ship` under the name `again`.
+fn ship_again(crew: &mut Crew, draw: impl FnOnce(&mut Sketch)) {
+    let submit = Submit::new(RunId(2), Sketch::draw("ship", draw));
+    crew.submit_whole("again", submit);
+}
+
+#[test]
+fn a_limit_per_worker_counts_the_steps_of_all_runs_of_a_pipeline() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    let gentle = |_: &str| StepSpec { per_worker: Some(2), ..StepSpec::default() };
+    crew.submit("ship", |plan| plan.matrix("load", ["1"], gentle));
+    ship_again(&mut crew, |plan| plan.matrix("load", ["1", "2"], gentle));
+    assert_eq!(crew.running("alpha").len(), 2, "one of each run");
+    assert_eq!(crew.status("again/load[2]"), StepStatus::Ready);
+    let Why::Queue { workers, .. } = crew.why("again/load[2]") else {
+        panic!("it waits for a worker that may run it");
+    };
+    assert_eq!(workers[0].reason, "runs 2 of `load`, the most per worker");
+    crew.succeed(["ship/load[1]"]);
+    assert_eq!(crew.running("alpha"), ["load[1]", "load[2]"], "the other run's end made room");
+}
+
+#[test]
+fn a_limit_per_worker_counts_cells_with_different_rules_together() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    let unlike = |cell: &str| {
+        let priority = i32::from(cell == "1");
+        StepSpec { per_worker: Some(1), priority, ..StepSpec::default() }
+    };
+    crew.submit("ship", |plan| plan.matrix("load", ["1", "2"], unlike));
+    assert_eq!(crew.running("alpha"), ["load[1]"]);
+}
+
+#[test]
+fn a_step_obeys_the_limit_per_worker_of_its_own_run() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    let most = |most| move |_: &str| StepSpec { per_worker: Some(most), ..StepSpec::default() };
+    crew.submit("ship", |plan| plan.matrix("load", ["1", "2"], most(3)));
+    ship_again(&mut crew, |plan| plan.matrix("load", ["3"], most(1)));
+    assert_eq!(crew.running("alpha"), ["load[1]", "load[2]"]);
+    crew.succeed(["load[1]"]);
+    assert_eq!(crew.running("alpha"), ["load[2]"], "the newer run allows one of them at a time");
+}
+
+#[test]
+fn pipelines_that_have_a_step_of_one_name_share_no_limit_per_worker() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    let gentle = StepSpec { per_worker: Some(1), ..StepSpec::default() };
+    crew.submit("ship", |plan| {
+        plan.step("load", gentle.clone(), []);
+    });
+    crew.submit("test", |plan| {
+        plan.step("load", gentle, []);
+    });
+    assert_eq!(crew.running("alpha").len(), 2);
 }

@@ -1,10 +1,11 @@
 //! Endings of many steps at once, in bounded bites; and runs that take over outcomes of earlier ones.
 
 use windlass_core::engine::{
-    Answer, CancelLevel, Config, Denial, Engine, Request, Reused, RunOptions, StoreHistory, Submit,
+    Answer, CancelLevel, Config, Denial, Engine, REUSED_BYTES_MAX, Request, Reused, RunOptions,
+    StoreHistory, Submit,
 };
 use windlass_core::id::{Incarnation, RunId, StepIx, Term, WorkerId};
-use windlass_core::outcome::{Outcome, Output, RunStatus, StepStatus};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
 use windlass_core::plan::{Retry, StepSpec};
 use windlass_core::requirement::Labels;
 use windlass_core::session::{Exchange, Finished, FormerLife, Home, LeaseRef, Register};
@@ -50,6 +51,7 @@ fn long_chain() -> (Engine, LeaseRef) {
 fn exchange(worker: u64, seq: u64, finished: Vec<Finished>) -> Exchange {
     Exchange {
         worker: WorkerId(worker),
+        drains: false,
         incarnation: Incarnation(1),
         seq: windlass_core::id::Seq(seq),
         seen: windlass_core::id::Seq(seq - 1),
@@ -212,4 +214,25 @@ fn there_are_no_more_runs_and_steps_than_may_be() {
     assert_eq!(crew.ask(submit(2, 3)), Answer::Denied(too_many));
     crew.ask(submit(2, 2));
     assert_eq!(crew.ask(submit(3, 1)), Answer::Denied(Denial::TooManyRuns(2)));
+}
+
+#[test]
+fn outputs_of_an_earlier_run_that_are_too_large_together_are_refused() {
+    let mut crew = Crew::new();
+    let count = REUSED_BYTES_MAX / INLINE_OUTPUT_MAX + 1;
+    let names: Vec<String> = (0..count).map(|at| format!("build{at}")).collect();
+    let plan = Sketch::draw("ship", |plan| {
+        for name in &names {
+            plan.plain(name, []);
+        }
+    });
+    let output = Output::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+    let reuse = |step| Reused { step, from: RunId(70), output: output.clone() };
+    let reused = plan.nodes().map(reuse).collect();
+    let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };
+    let answer =
+        crew.ask(Request::Submit(Submit { options, reused, ..Submit::new(RunId(71), plan) }));
+    let max = REUSED_BYTES_MAX;
+    let bytes = count * INLINE_OUTPUT_MAX;
+    assert_eq!(answer, Answer::Denied(Denial::TooMuchReused { bytes, max }));
 }

@@ -20,6 +20,7 @@ const MESSAGE_MAX: usize = 1 << 20;
 fn bare(worker: u64, seq: u64, want: u32) -> Exchange {
     Exchange {
         worker: WorkerId(worker),
+        drains: false,
         incarnation: Incarnation(1),
         seq: Seq(seq),
         seen: Seq(seq - 1),

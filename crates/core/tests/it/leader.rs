@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::engine::{Answer, Config, Engine, Request, StoreHistory, Submit};
+use windlass_core::engine::{
+    Answer, BATCH_BYTES_MAX, Config, Engine, Request, StoreHistory, Submit,
+};
 use windlass_core::id::{RunId, Term};
 use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
 use windlass_core::plan::{PlanBuilder, StepSpec};
@@ -147,4 +149,58 @@ fn those_who_wait_when_a_leader_ends_are_known() {
     leader.request("ann", submit(1), NOW, 2);
     leader.request("bob", submit(2), NOW, 3);
     assert_eq!(leader.waiting().collect::<Vec<_>>(), ["ann", "bob"]);
+}
+
+/// A run whose plan takes at least so many bytes.
+fn submit_large(run: u64, bytes: usize) -> Request {
+    const WORK: usize = 60_000;
+    let mut plan = PlanBuilder::new("ship");
+    for at in 0..=bytes / WORK {
+        let work = format!("{at:>WORK$}");
+        plan.step_with(&format!("build{at}"), StepSpec::default(), &work);
+    }
+    Request::Submit(Submit::new(RunId(run), Arc::new(plan.build().expect("a valid plan"))))
+}
+
+fn bytes_of(batch: &Batch) -> usize {
+    batch.events.iter().map(|(_, event)| event.bytes()).sum()
+}
+
+/// The batches that follow each other once the first is durable, each with who is answered after it.
+fn append_all(leader: &mut Leader<&'static str>, first: &Batch) -> Vec<(usize, Vec<&'static str>)> {
+    let mut appends = Vec::new();
+    let mut effects = leader.durable(first.id);
+    while let Some(batch) = appended(&effects) {
+        effects = leader.durable(batch.id);
+        appends.push((bytes_of(&batch), answers(&effects)));
+    }
+    appends
+}
+
+#[test]
+fn decisions_that_are_large_together_are_appended_one_after_the_other() {
+    let (mut leader, takeover) = leader();
+    for (run, from) in (1..).zip(["ann", "bob", "cleo"]) {
+        leader.request(from, submit_large(run, 3 << 20), NOW, run);
+    }
+    assert!(leader.gathering_bytes() > BATCH_BYTES_MAX);
+    let appends = append_all(&mut leader, &takeover);
+    let [(first, early), (second, late)] = &appends[..] else {
+        panic!("two batches: {appends:?}");
+    };
+    assert!(*first <= BATCH_BYTES_MAX && *second <= BATCH_BYTES_MAX, "{first}, {second}");
+    assert_eq!((early.as_slice(), late.as_slice()), (&["ann", "bob"][..], &["cleo"][..]));
+    assert_eq!(leader.gathering_bytes(), 0);
+}
+
+#[test]
+fn a_decision_that_is_larger_than_a_batch_is_appended_alone_and_whole() {
+    let (mut leader, takeover) = leader();
+    leader.request("ann", submit(1), NOW, 2);
+    leader.request("bob", submit_large(2, BATCH_BYTES_MAX + 1), NOW, 3);
+    leader.request("cleo", submit(3), NOW, 4);
+    let appends = append_all(&mut leader, &takeover);
+    let said: Vec<_> = appends.iter().map(|(_, said)| said.as_slice()).collect();
+    assert_eq!(said, [["ann"], ["bob"], ["cleo"]]);
+    assert!(appends[1].0 > BATCH_BYTES_MAX);
 }

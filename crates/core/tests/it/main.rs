@@ -38,3 +38,4 @@ mod retries;
 mod scheduling;
 mod sketch;
 mod summaries;
+mod value_access;

@@ -3,9 +3,11 @@
 use windlass_core::engine::{Request, WorkerStatus};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
+use windlass_core::session::Home;
 use windlass_core::time::Span;
 
 use crate::crew::Crew;
+use crate::mate::Mate;
 
 fn urgent(priority: i32) -> StepSpec {
     // With a limit per worker a step is granted when a slot is free, never ahead.
@@ -138,6 +140,23 @@ fn a_lease_that_has_started_is_not_given_back() {
     crew.pass(Span::secs(6));
     assert_eq!(crew.running("alpha"), ["b"]);
     assert!(crew.running("beta").is_empty());
+}
+
+#[test]
+fn a_worker_that_drains_by_its_own_decision_is_shown_as_draining_until_its_next_start() {
+    let mut crew = Crew::new();
+    crew.enlist("alpha", Mate::new(1, "alpha", 1, &[], Home::Apart)).expect("it may join");
+    crew.submit("ship", |plan| plan.plains(["a", "b"]));
+    let status = |crew: &Crew| crew.engine.workers().map(|it| it.status).collect::<Vec<_>>();
+    assert_eq!(status(&crew), [WorkerStatus::Online]);
+    crew.mate("alpha").session().drain();
+    crew.exchange("alpha");
+    crew.pump();
+    assert_eq!(status(&crew), [WorkerStatus::Draining]);
+    let next_start = crew.mates["alpha"].next_life();
+    crew.kill("alpha");
+    crew.enlist("alpha", next_start).expect("it may join");
+    assert_eq!(status(&crew), [WorkerStatus::Online]);
 }
 
 #[test]

@@ -113,7 +113,11 @@ fn mixed(rng: &mut Rng) -> Plan {
     plan.lock_slots("beta", u32::try_from(rng.range(1, 2)).expect("few"));
     let mut nodes: Vec<StepIx> = Vec::new();
     for at in 0..rng.range(20, 26) {
-        let spec = spec(rng);
+        let mut spec = spec(rng);
+        // Runs of one pipeline share a limit per worker: these steps have one in each of them.
+        if at % 8 == 3 {
+            spec.per_worker = Some(1);
+        }
         let node = if rng.chance(120) {
             let cells = (0..rng.range(2, 4)).map(|cell| (format!("c{cell}"), spec.clone()));
             plan.matrix(&format!("m{at}"), cells.collect::<Vec<_>>())

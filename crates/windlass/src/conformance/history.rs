@@ -237,6 +237,7 @@ impl Story {
         let held = u32::try_from(in_flight.len()).expect("a worker has few leases");
         let exchange = Exchange {
             worker,
+            drains: false,
             incarnation: Incarnation(1),
             term: self.engine.term(),
             seq: hand.seq,

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 use windlass_core::id::WorkerId;
+use windlass_core::kept::KeptName;
 use windlass_core::rate::{Buckets, Rate};
 use windlass_core::time::{Span, Time};
 
@@ -47,9 +48,34 @@ pub enum IntakeError {
         /// How long to wait.
         wait: Span,
     },
+    /// The worker holds no lease of a step that reads the result.
+    #[error(
+        "this worker may not fetch the result of step {} of run {}: it holds no lease of a step that reads it",
+        .0.step.0, .0.run
+    )]
+    ResultNotRead(KeptName),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// A part of a large result.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultPart {
+    /// The log that has it.
+    pub value: LogId,
+    /// Its first byte.
+    pub from: u64,
+    /// Bytes of it, at most.
+    pub most: u64,
+}
+
+impl ResultPart {
+    /// The result by the hand-out that made it.
+    const fn name(&self) -> KeptName {
+        let LogId { run, step, attempt, delivery } = self.value.output();
+        KeptName { run, step, attempt, delivery }
+    }
 }
 
 impl Intake {
@@ -101,12 +127,15 @@ impl Intake {
 }
 
 impl Intake {
-    /// Bytes of a large result, for the worker that reads it. Nothing else is handed out here.
-    pub async fn value(&self, value: LogId, from: u64, most: u64) -> Result<LogPart, StoreError> {
-        if !value.is_value() {
-            return Ok(LogPart::default());
+    /// Bytes of a large result, for a worker that holds a lease of a step that reads it. Nothing else is handed out here.
+    pub async fn value(&self, worker: WorkerId, asked: ResultPart) -> Result<LogPart, IntakeError> {
+        let ResultPart { value, from, most } = asked;
+        let name = asked.name();
+        let may_fetch = self.handle.views().look(|view| view.engine.may_fetch(worker, name));
+        if !value.is_value() || !may_fetch {
+            return Err(IntakeError::ResultNotRead(name));
         }
-        self.logs.read(value, from..from.saturating_add(most)).await
+        Ok(self.logs.read(value, from..from.saturating_add(most)).await?)
     }
 }
 

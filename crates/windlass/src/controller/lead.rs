@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use windlass_core::engine::{Answer, Denial, Engine, Request};
+use windlass_core::engine::{Answer, BATCH_BYTES_MAX, Denial, Engine, Request};
 use windlass_core::id::{Incarnation, Seq, WorkerId};
 use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
 use windlass_core::outcome::RunStatus;
@@ -29,7 +29,7 @@ use crate::shutdown::Shutdown;
 use crate::store::StoreError;
 
 /// Events that may gather behind the append in flight before requests have to wait: more would only make a batch that
-/// takes longer.
+/// takes longer. Their bytes have a bound too, which is that of a batch.
 const GATHERING_MAX: usize = 16_384;
 
 /// Answers that may wait for the disk: those whose askers have given up and asked again would add up while it hangs.
@@ -225,7 +225,9 @@ impl<'a> Lead<'a> {
     }
 
     fn has_room(&self) -> bool {
-        self.leader.gathering() < GATHERING_MAX && self.leader.unsaid() < UNSAID_MAX
+        let Self { leader, .. } = self;
+        let has_room = leader.gathering() < GATHERING_MAX;
+        has_room && leader.gathering_bytes() < BATCH_BYTES_MAX && leader.unsaid() < UNSAID_MAX
     }
 
     /// A leader that had no room for anybody for a while hears them before it lets time pass, once: they were not silent.

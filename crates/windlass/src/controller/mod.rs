@@ -43,7 +43,7 @@ mod wishes;
 pub use frames::{Frame, Frames};
 pub use handle::{Handle, NotLeader};
 pub use histories::Histories;
-pub use intake::{Intake, IntakeError};
+pub use intake::{Intake, IntakeError, ResultPart};
 pub use maintenance::{Keeping, MaintenanceDriver};
 pub use node::{Node, NodeConfig, NodeError, StandBy};
 pub use self_reports::{SelfReport, SelfReports};

@@ -12,7 +12,7 @@ use windlass_core::access::Principal;
 use windlass_core::engine::{Answer, Request};
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
-use crate::controller::{Handle, Intake};
+use crate::controller::{Handle, Intake, IntakeError, ResultPart};
 use crate::link::http::{Client, HttpLink};
 use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError, WorkerSecret};
@@ -110,6 +110,15 @@ impl Link for NodeLink {
     }
 }
 
+/// A refusal is final; a store that failed is asked again.
+fn not_fetched(error: &IntakeError) -> LinkError {
+    let (place, reason) = ("this node".to_owned(), error.to_string());
+    match error {
+        IntakeError::ResultNotRead(_) => LinkError::Denied { place, reason },
+        _ => LinkError::Unreachable { place, reason },
+    }
+}
+
 impl Ships for NodeLink {
     fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
         Box::pin(async move {
@@ -130,11 +139,9 @@ impl Ships for NodeLink {
         Box::pin(async move {
             match self.way()? {
                 Way::Here => {
-                    let part = self.intake.value(value, from, CREDIT as u64).await;
-                    part.map_err(|error| LinkError::Unreachable {
-                        place: "this node".to_owned(),
-                        reason: error.to_string(),
-                    })
+                    let asked = ResultPart { value, from, most: CREDIT as u64 };
+                    let part = self.intake.value(self.secret.worker_id(), asked).await;
+                    part.map_err(|error| not_fetched(&error))
                 }
                 Way::There(link) => link.fetch(value, from).await,
             }

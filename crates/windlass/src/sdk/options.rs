@@ -162,7 +162,7 @@ impl Options {
         self.set("pin", "leader")
     }
 
-    /// The most of its cells that one worker runs at a time.
+    /// The most of this step, cells included, that one worker runs at a time, over all runs of the pipeline.
     pub fn per_worker(self, cells: u32) -> Self {
         self.set("per_worker", cells)
     }

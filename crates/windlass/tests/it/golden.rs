@@ -60,6 +60,18 @@ fn the_bytes_have_not_changed() {
     }
 }
 
+/// A batch is bounded by what its events say that they take, before they are written.
+#[test]
+fn no_event_is_written_in_more_bytes_than_it_says() {
+    for batch in [read("current.journal"), read("current.events")].iter().flatten() {
+        for recorded in batch {
+            let (said, written) =
+                (recorded.event.bytes(), encode(std::slice::from_ref(recorded)).len());
+            assert!(written <= said, "{written} bytes, and it says {said}: {}", line(recorded));
+        }
+    }
+}
+
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }

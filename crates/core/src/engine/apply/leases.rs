@@ -1,7 +1,10 @@
 //! Events about leases.
 
+use std::sync::Arc;
+
 use super::ApplyError;
 use crate::engine::event::{EndedAs, Event, Next};
+use crate::engine::lane::StepKind;
 use crate::engine::lease::Lease;
 use crate::engine::run::{Avoid, NONE, Spent, SpentLease};
 use crate::engine::state::Engine;
@@ -60,24 +63,24 @@ impl Engine {
     }
 
     pub(in crate::engine) fn hold(&mut self, worker: u32, lease_ix: u32, seq: Seq) {
-        let group = self.group_of(lease_ix);
+        let kind = self.kind_limited(lease_ix);
         let it = &mut self.workers[worker];
         it.leases.push(lease_ix);
         it.peer.answered(seq);
-        if let Some(group) = group {
-            *it.groups.entry(group).or_insert(0) += 1;
+        if let Some(kind) = kind {
+            *it.kinds.entry(kind).or_insert(0) += 1;
         }
         if it.open() > it.slots {
             self.ahead.insert(worker);
         }
     }
 
-    /// The (run, spec) of a lease, where a per-worker limit counts it.
-    pub(in crate::engine) fn group_of(&self, lease_ix: u32) -> Option<(u32, u32)> {
+    /// The kind of a lease's step, where a per-worker limit counts it. The lane of its spec is there while it is open.
+    pub(in crate::engine) fn kind_limited(&self, lease_ix: u32) -> Option<Arc<StepKind>> {
         let lease = &self.leases[lease_ix];
         let run = &self.runs[lease.run];
-        run.spec(lease.step).per_worker?;
-        Some((lease.run, run.plan.spec_index(lease.step)?))
+        let lane = *run.lanes.get(run.plan.spec_index(lease.step)? as usize)?;
+        Some(self.board.lanes[lane].key.per_worker.as_ref()?.kind.clone())
     }
 
     pub(in crate::engine) fn confirmed(&mut self, lease_ix: u32) {
@@ -188,7 +191,7 @@ impl Engine {
 
     /// Takes a lease out of everything that knows it.
     pub(in crate::engine) fn let_go(&mut self, lease_ix: u32) -> Lease {
-        let group = self.group_of(lease_ix);
+        let kind = self.kind_limited(lease_ix);
         let lease = self.leases.remove(lease_ix);
         if let Some(at) = lease.overdue_at {
             self.timers.clear(at, Timer::Overdue(lease_ix));
@@ -199,9 +202,8 @@ impl Engine {
         if let Some(moved) = worker.leases.get(lease.at_worker as usize) {
             self.leases[*moved].at_worker = lease.at_worker;
         }
-        if let Some(count) = group.and_then(|group| worker.groups.get_mut(&group)) {
-            *count -= 1;
-            worker.groups.retain(|_, count| *count > 0);
+        if let Some(kind) = kind {
+            worker.leave_kind(&kind);
             self.board.stirred = true;
         }
         if worker.open() <= worker.slots {

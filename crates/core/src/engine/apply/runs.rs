@@ -50,12 +50,14 @@ impl Engine {
     pub(in crate::engine) fn enter_board(&mut self, run_ix: u32) {
         let plan = self.runs[run_ix].plan.clone();
         self.board.declare_locks(locks_of(&plan));
-        for spec in 0..plan.specs().len() {
-            let key = self.lane_key(
-                run_ix,
-                u32::try_from(spec).expect("specs are fewer than steps"),
-                None,
-            );
+        let mut steps: Vec<Option<StepIx>> = vec![None; plan.specs().len()];
+        for node in plan.nodes() {
+            if let Some(spec) = plan.spec_index(node) {
+                steps[spec as usize].get_or_insert(node);
+            }
+        }
+        for (spec, step) in (0..).zip(steps) {
+            let key = self.lane_key(run_ix, (spec, step), None);
             let lane = self.board.use_lane(key);
             self.runs[run_ix].lanes.push(lane);
         }

@@ -59,7 +59,7 @@ impl Engine {
             leases: Vec::new(),
             former: 0,
             classes: Vec::new(),
-            groups: BTreeMap::new(),
+            kinds: BTreeMap::new(),
             timer: None,
             peer: Peer::default(),
             contact: self.now,
@@ -78,7 +78,7 @@ impl Engine {
                 let it = &mut self.workers[known];
                 // What is still open belongs to lives of which nothing is proven.
                 it.former = former.listed();
-                (it.leases, it.groups) = (former.leases, former.groups);
+                (it.leases, it.kinds) = (former.leases, former.kinds);
                 known
             }
             None => self.workers.insert(worker),

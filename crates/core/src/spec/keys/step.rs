@@ -113,7 +113,7 @@ const NODES_KEY: Key =
 const PER_WORKER: Key = key(
     "per_worker",
     Shape::Number(1, 1_000_000),
-    "The most of its cells that one worker runs at a time",
+    "The most of this step, cells included, that one worker runs at a time, over all runs of the pipeline",
 )
 .foreign(&["max-parallel"]);
 const IGNORE_FAILURE: Key =

@@ -117,14 +117,22 @@ impl Witness {
                 book.slots
             )
         })?;
-        let spec_ix = self.runs[&run].plan.spec_index(step);
-        let alike = mine.filter(|lease| {
-            lease.run == run && self.runs[&run].plan.spec_index(lease.step) == spec_ix
-        });
+        let alike = mine.filter(|lease| self.counts_with((lease.run, lease.step), (run, step)));
         let alike = alike.count();
         must(spec.per_worker.is_none_or(|limit| alike < limit as usize), "I7 placement", || {
             format!("{fence}: {worker} has {alike} of its kind already")
         })
+    }
+
+    /// Whether a limit per worker counts two steps together: they have one, and one name in one pipeline.
+    fn counts_with(&self, one: (RunId, StepIx), other: (RunId, StepIx)) -> bool {
+        let kind = |(run, step): (RunId, StepIx)| {
+            let plan = &self.runs[&run].plan;
+            let mut dependents = plan.dependents(step).iter().map(|edge| edge.step());
+            let join = dependents.find(|node| plan.is_join(*node));
+            (plan.pipeline(), plan.name(join.unwrap_or(step)))
+        };
+        self.spec(one.0, one.1).per_worker.is_some() && kind(one) == kind(other)
     }
 
     /// A step that prefers something goes to who has it, while somebody is there who does and it has not waited long.

@@ -205,6 +205,7 @@ impl From<IntakeError> for Refused {
             IntakeError::TooManyStrangeLogs { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, "too_many_requests")
             }
+            IntakeError::ResultNotRead(_) => (StatusCode::FORBIDDEN, "result_not_read"),
             IntakeError::Store(error) => return error.into(),
         };
         Self::new(status, code, error.to_string())
@@ -240,6 +241,7 @@ impl From<Denial> for Refused {
             Denial::TooManySteps { .. } | Denial::TooManyBytes { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, "too_many_steps")
             }
+            Denial::TooMuchReused { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "bad_reuse"),
             Denial::PlanTooLarge(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_pipeline"),
             Denial::TooManyLockUses { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_locks"),
             Denial::BadReuse(_) => (StatusCode::BAD_REQUEST, "bad_reuse"),

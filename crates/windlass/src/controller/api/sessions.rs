@@ -15,7 +15,7 @@ use super::input::{Body, Json, Path};
 use super::refused::Refused;
 use super::router::Api;
 use super::{access, names};
-use crate::controller::IntakeError;
+use crate::controller::{IntakeError, ResultPart};
 use crate::link::http::{EndedReport, LOG_SIZE_HEADER, ValueAsked};
 use crate::link::output::{LogChunk, LogsTaken, PIECES_MAX};
 
@@ -107,15 +107,16 @@ pub(super) async fn cancel(
     Ok(Answered(api.handle.cancel_by_step(Some(worker), lease).await?))
 }
 
-/// `POST /workers/{id}/values`: bytes of a large result.
+/// `POST /workers/{id}/values`: bytes of a large result that a leased step reads.
 pub(super) async fn values(
     State(api): State<Arc<Api>>,
     Path(id): Path<u64>,
     headers: HeaderMap,
     Json(asked): Json<ValueAsked>,
 ) -> Result<Response, Refused> {
-    access::worker(&headers, id)?;
-    let part = api.intake.value(asked.value, asked.from, CREDIT as u64).await?;
+    let worker = access::worker(&headers, id)?.worker_id();
+    let ValueAsked { value, from } = asked;
+    let part = api.intake.value(worker, ResultPart { value, from, most: CREDIT as u64 }).await?;
     let headers = [
         (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
         (LOG_SIZE_HEADER, part.size.to_string()),

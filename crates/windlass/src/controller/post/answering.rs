@@ -4,10 +4,10 @@ use tokio::sync::mpsc;
 use windlass_core::access::{Digest, Principal};
 use windlass_core::engine::{self, CancelLevel, Request};
 use windlass_core::id::WorkerId;
-use windlass_core::session::{Home, Refusal, Register};
+use windlass_core::session::{Exchange, Home, Refusal, Register};
 use windlass_core::shown::{is_label, is_plain};
 
-use crate::controller::{Handle, Intake, NotLeader};
+use crate::controller::{Handle, Intake, IntakeError, NotLeader, ResultPart};
 use crate::link::number_of;
 use crate::link::output::{LogChunk, LogsTaken};
 use crate::link::post::{Answer, Ask};
@@ -26,32 +26,78 @@ pub(super) struct Answering {
     pub(super) wishes: Option<mpsc::Sender<CancelLevel>>,
 }
 
+/// Why a question has no answer of its own.
+enum Unanswered {
+    /// It may be asked again.
+    NotNow,
+    /// Its sender may not ask it.
+    Denied(String),
+}
+
+impl From<NotLeader> for Unanswered {
+    fn from(_: NotLeader) -> Self {
+        Self::NotNow
+    }
+}
+
 impl Answering {
     /// Answers a question, which for an exchange may take as long as there is nothing to say.
     pub(super) async fn answer(&self, ask: Ask) -> Answer {
-        let answered = match ask {
-            Ask::Hello => Ok(self.hello()),
-            Ask::Join { register, digest } => self.join(*register, digest).await,
-            Ask::Exchange(exchange) => self.handle.exchange(exchange).await.map(replied),
-            Ask::Logs { worker, pieces } => Ok(self.take(worker, pieces).await),
-            Ask::Ended { worker, incarnation, started } => {
-                // Whatever is made of a guard's report, it was heard.
-                let ended = Request::GuardEnded { worker, incarnation, started };
-                self.handle.ask(ended).await.map(|_| Answer::Heard)
-            }
-            Ask::Cancel { kill } => Ok(self.cancel(kill)),
-            Ask::CancelRun { worker, lease } => {
-                self.handle.cancel_by_step(Some(worker), lease).await.map(|()| Answer::Heard)
-            }
-            Ask::Fetch { value, from } => Ok(self.value(value, from).await),
-        };
-        answered.unwrap_or(Answer::NotNow)
+        match self.try_answer(ask).await {
+            Ok(answer) => answer,
+            Err(Unanswered::NotNow) => Answer::NotNow,
+            Err(Unanswered::Denied(reason)) => Answer::Denied(reason),
+        }
     }
 
-    async fn join(&self, register: Register, digest: Digest) -> Result<Answer, NotLeader> {
+    async fn try_answer(&self, ask: Ask) -> Result<Answer, Unanswered> {
+        match ask {
+            Ask::Hello => Ok(self.hello()),
+            Ask::Join { register, digest } => self.join(*register, digest).await,
+            Ask::Exchange { digest, exchange } => self.exchange(digest, exchange).await,
+            Ask::Logs { digest, pieces } => self.take(digest, pieces).await,
+            Ask::Ended { digest, incarnation, started } => {
+                let worker = self.sender(digest)?;
+                // Whatever is made of a guard's report, it was heard.
+                let ended = Request::GuardEnded { worker, incarnation, started };
+                self.handle.ask(ended).await?;
+                Ok(Answer::Heard)
+            }
+            Ask::Cancel { kill } => Ok(self.cancel(kill)),
+            Ask::CancelRun { digest, lease } => {
+                let worker = self.sender(digest)?;
+                self.handle.cancel_by_step(Some(worker), lease).await?;
+                Ok(Answer::Heard)
+            }
+            Ask::Fetch { digest, value, from } => self.value(digest, (value, from)).await,
+        }
+    }
+
+    /// The worker that the digest of a secret proves, unless its credential was revoked.
+    fn sender(&self, digest: Digest) -> Result<WorkerId, Unanswered> {
+        let worker = number_of(digest);
+        let is_revoked = self.handle.views().look(|view| view.engine.keys().is_revoked(worker));
+        if is_revoked {
+            let reason = format!("worker {}: {}", worker.0, Refusal::Revoked);
+            return Err(Unanswered::Denied(reason));
+        }
+        Ok(worker)
+    }
+
+    /// Makes a round trip. The engine refuses revoked workers itself, so that their sessions end as they do over HTTP.
+    async fn exchange(&self, digest: Digest, exchange: Exchange) -> Result<Answer, Unanswered> {
+        let (proven, stated) = (number_of(digest), exchange.worker);
+        if proven != stated {
+            let reason = format!("the message is from worker {}, the secret is not", stated.0);
+            return Err(Unanswered::Denied(reason));
+        }
+        Ok(Answer::Replied(Box::new(self.handle.exchange(exchange).await?)))
+    }
+
+    async fn join(&self, register: Register, digest: Digest) -> Result<Answer, Unanswered> {
         if !is_plain(&register.name) || !register.labels.iter().all(is_label) {
             // No windlass calls itself so, and everybody would be shown it.
-            return Err(NotLeader);
+            return Err(Unanswered::NotNow);
         }
         if register.worker != number_of(digest) {
             return Ok(Answer::Joined(Err(Refusal::OtherWorker(register.worker))));
@@ -80,20 +126,26 @@ impl Answering {
         Answer::Heard
     }
 
-    async fn take(&self, worker: WorkerId, pieces: Vec<LogChunk>) -> Answer {
-        match self.intake.take(worker, pieces).await {
-            Ok(sizes) => Answer::Taken(LogsTaken { sizes, credit: CREDIT }),
+    async fn take(&self, digest: Digest, pieces: Vec<LogChunk>) -> Result<Answer, Unanswered> {
+        match self.intake.take(self.sender(digest)?, pieces).await {
+            Ok(sizes) => Ok(Answer::Taken(LogsTaken { sizes, credit: CREDIT })),
             // It is on the worker's disk, and is brought again.
-            Err(_) => Answer::NotNow,
+            Err(_) => Err(Unanswered::NotNow),
         }
     }
 
-    async fn value(&self, value: LogId, from: u64) -> Answer {
-        let part = self.intake.value(value, from, CREDIT as u64).await;
-        part.map_or(Answer::NotNow, Answer::Fetched)
+    async fn value(
+        &self,
+        digest: Digest,
+        (value, from): (LogId, u64),
+    ) -> Result<Answer, Unanswered> {
+        let asked = ResultPart { value, from, most: CREDIT as u64 };
+        match self.intake.value(self.sender(digest)?, asked).await {
+            Ok(part) => Ok(Answer::Fetched(part)),
+            Err(error @ IntakeError::ResultNotRead(_)) => {
+                Err(Unanswered::Denied(error.to_string()))
+            }
+            Err(_) => Err(Unanswered::NotNow),
+        }
     }
-}
-
-fn replied(reply: windlass_core::session::Reply) -> Answer {
-    Answer::Replied(Box::new(reply))
 }

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::access::Digest;
-use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::id::{Fence, Incarnation};
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use crate::link::output::{LogChunk, LogsTaken};
 use crate::logs::{LogId, LogPart};
 
-/// What a worker, or its guard, asks.
+/// What a worker, or its guard, asks. A digest of the worker's secret proves which worker that is: its id follows from the
+/// digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ask {
     /// Which cluster is this?
@@ -21,18 +22,23 @@ pub enum Ask {
         digest: Digest,
     },
     /// A round trip of its session.
-    Exchange(Exchange),
+    Exchange {
+        /// Proves which worker sends it.
+        digest: Digest,
+        /// The round trip.
+        exchange: Exchange,
+    },
     /// Output of its steps.
     Logs {
-        /// Whose.
-        worker: WorkerId,
+        /// Proves which worker sends it.
+        digest: Digest,
         /// The pieces.
         pieces: Vec<LogChunk>,
     },
     /// Nothing of a worker's life is left.
     Ended {
-        /// Whose.
-        worker: WorkerId,
+        /// Proves which worker it is about.
+        digest: Digest,
         /// Which life.
         incarnation: Incarnation,
         /// Every lease that was started and has no verdict.
@@ -45,6 +51,8 @@ pub enum Ask {
     },
     /// Bytes of a large result.
     Fetch {
+        /// Proves which worker asks.
+        digest: Digest,
         /// Which.
         value: LogId,
         /// From where.
@@ -52,8 +60,8 @@ pub enum Ask {
     },
     /// A step has its run end.
     CancelRun {
-        /// On which worker.
-        worker: WorkerId,
+        /// Proves which worker holds the lease.
+        digest: Digest,
         /// By which right.
         lease: LeaseRef,
     },
@@ -85,4 +93,6 @@ pub enum Answer {
     Over(String),
     /// Bytes of a large result.
     Fetched(LogPart),
+    /// The sender may not ask this, now or later: why.
+    Denied(String),
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use windlass_core::access::Digest;
 use windlass_core::engine::CancelLevel;
-use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::id::{Fence, Incarnation};
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use super::envelope::{Envelope, Key};
@@ -36,13 +36,6 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// The pause after a place that was not reached.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Who a worker is, as its letters say.
-#[derive(Clone, Copy, Debug)]
-struct Sender {
-    worker: WorkerId,
-    digest: Digest,
-}
-
 /// A worker's end of a link through mailboxes. A clone is the same end.
 #[derive(Clone, Debug)]
 pub struct PostLink(Arc<End>);
@@ -52,7 +45,8 @@ struct End {
     mailboxes: Arc<dyn Mailboxes>,
     key: Key,
     own: Mailbox,
-    sender: Sender,
+    /// Proves which worker this is.
+    digest: Digest,
     waiting: Waiting,
 }
 
@@ -76,12 +70,12 @@ impl PostLink {
         key: Key,
         worker: &WorkerSecret,
     ) -> std::io::Result<(Self, Postman)> {
-        let sender = Sender { worker: worker.worker_id(), digest: worker.digest() };
+        let digest = worker.digest();
         let chance = random()?;
         let own = u64::from_le_bytes(chance[..8].try_into().expect("there are 32 bytes"));
         // Small numbers are for those that everybody knows.
         let own = Mailbox(own | 1 << 32);
-        let end = Self(Arc::new(End { mailboxes, key, own, sender, waiting: Waiting::default() }));
+        let end = Self(Arc::new(End { mailboxes, key, own, digest, waiting: Waiting::default() }));
         Ok((end.clone(), Postman(end)))
     }
 
@@ -99,8 +93,8 @@ impl PostLink {
         incarnation: Incarnation,
         started: Vec<Fence>,
     ) -> Result<(), LinkError> {
-        let worker = self.0.sender.worker;
-        let ended = Ask::Ended { worker, incarnation, started };
+        let digest = self.0.digest;
+        let ended = Ask::Ended { digest, incarnation, started };
         match self.0.ask(&ended, WITHIN, Some(AGAIN)).await? {
             Answer::Heard => Ok(()),
             other => Err(self.0.nonsense(&other)),
@@ -120,7 +114,7 @@ impl PostLink {
 impl Link for PostLink {
     fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
         Box::pin(async move {
-            let digest = self.0.sender.digest;
+            let digest = self.0.digest;
             let join = Ask::Join { register: Box::new(register), digest };
             match self.0.ask(&join, WITHIN, Some(AGAIN)).await? {
                 Answer::Joined(told) => Ok(told),
@@ -131,7 +125,8 @@ impl Link for PostLink {
 
     fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
         Box::pin(async move {
-            match self.0.ask(&Ask::Exchange(exchange), PARKED_WITHIN, None).await? {
+            let exchange = Ask::Exchange { digest: self.0.digest, exchange };
+            match self.0.ask(&exchange, PARKED_WITHIN, None).await? {
                 Answer::Replied(reply) => Ok(*reply),
                 other => Err(self.0.nonsense(&other)),
             }
@@ -140,7 +135,7 @@ impl Link for PostLink {
 
     fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
         Box::pin(async move {
-            let cancel = Ask::CancelRun { worker: self.0.sender.worker, lease };
+            let cancel = Ask::CancelRun { digest: self.0.digest, lease };
             match self.0.ask(&cancel, WITHIN, Some(AGAIN)).await? {
                 Answer::Heard => Ok(()),
                 other => Err(self.0.nonsense(&other)),
@@ -152,7 +147,7 @@ impl Link for PostLink {
 impl Ships for PostLink {
     fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
         Box::pin(async move {
-            let logs = Ask::Logs { worker: self.0.sender.worker, pieces };
+            let logs = Ask::Logs { digest: self.0.digest, pieces };
             match self.0.ask(&logs, WITHIN, Some(AGAIN)).await? {
                 Answer::Taken(taken) => Ok(taken),
                 other => Err(self.0.nonsense(&other)),
@@ -162,7 +157,8 @@ impl Ships for PostLink {
 
     fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart> {
         Box::pin(async move {
-            match self.0.ask(&Ask::Fetch { value, from }, WITHIN, Some(AGAIN)).await? {
+            let fetch = Ask::Fetch { digest: self.0.digest, value, from };
+            match self.0.ask(&fetch, WITHIN, Some(AGAIN)).await? {
                 Answer::Fetched(part) => Ok(part),
                 other => Err(self.0.nonsense(&other)),
             }
@@ -182,6 +178,9 @@ impl End {
         loop {
             match self.ask_once(ask, late, again).await? {
                 Some(Answer::NotNow) => return Err(LinkError::NotLeader(self.mailboxes.place())),
+                Some(Answer::Denied(reason)) => {
+                    return Err(LinkError::Denied { place: self.mailboxes.place(), reason });
+                }
                 // Another leads now, and the next letter is for that one.
                 Some(Answer::Missent) | None => {}
                 Some(answer) => return Ok(answer),

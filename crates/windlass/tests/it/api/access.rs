@@ -286,7 +286,7 @@ async fn nobody_acts_for_the_lease_of_another() {
     }
     // A number in the body does not make it another's.
     let exchange = json!({ "worker": own.id.parse::<u64>().expect("a number"), "incarnation": 1, "seq": 1,
-        "seen": 0, "term": 1, "finished": [], "in_flight": [], "want": 1 });
+        "seen": 0, "term": 1, "finished": [], "in_flight": [], "want": 1, "drains": false });
     let path = format!("/workers/{}/exchange", other.id);
     assert_eq!(other.tell(&controller, &path, exchange).await.refusal(), (403, "other_worker"));
     assert_eq!(own.tell(&controller, &events, said).await.status, 200);

@@ -10,7 +10,7 @@ use windlass::controller::api::Bounds;
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::rate::Rate;
 use windlass::link::output::{LogChunk, PIECES_MAX};
-use windlass::logs::LogId;
+use windlass::logs::{LogId, LogStore as _};
 
 use super::arrange::{Answer, Ask, Controller, Setup, TOKEN, read_to_end};
 
@@ -122,6 +122,21 @@ async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_n
     assert_eq!(last.refusal(), (429, "too_many_requests"));
     assert!(last.head.contains("retry-after: 1"), "{}", last.head);
     assert_eq!(send_unknown(&controller, &honest, 3).await.status, 200);
+    controller.shut_down().await;
+}
+
+/// A result that no step of this worker reads is not handed out, also if the worker knows its name.
+#[tokio::test]
+async fn a_worker_cannot_fetch_a_result_that_no_leased_step_reads() {
+    let controller = Controller::start().await;
+    let (secret, worker) = joined(&controller, "a").await;
+    let value = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 }.value();
+    controller.logs.append(value, 0, b"large".to_vec()).await.expect("there is room");
+    let body = json!({ "value": value, "from": 0 }).to_string().into_bytes();
+    let headers = vec![("windlass-worker", &*secret)];
+    let path = format!("{worker}/values");
+    let answer = controller.ask(Ask { method: "POST", path: &path, headers, body }).await;
+    assert_eq!(answer.refusal(), (403, "result_not_read"));
     controller.shut_down().await;
 }
 

@@ -96,6 +96,7 @@ impl Probe {
     fn p99(&self) -> Duration {
         let exchange = Exchange {
             worker: self.secret.worker_id(),
+            drains: false,
             incarnation: Incarnation(1),
             // Older than the first: refused at once, by the leader's own loop.
             seq: Seq(0),

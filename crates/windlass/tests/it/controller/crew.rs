@@ -248,6 +248,7 @@ impl Mate {
             self.held.iter().map(|lease| InFlight { lease: *lease, phase: Phase::Started });
         Exchange {
             worker: self.id,
+            drains: false,
             incarnation: Incarnation(1),
             seq: self.seq,
             seen: self.seen,

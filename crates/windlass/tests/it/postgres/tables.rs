@@ -110,6 +110,7 @@ impl Hand {
         let started = |lease: &LeaseRef| InFlight { lease: *lease, phase: Phase::Started };
         let exchange = Exchange {
             worker: WorkerId(7),
+            drains: false,
             incarnation: Incarnation(1),
             seq: Seq(self.seq),
             seen: Seq(self.seq - 1),

@@ -282,6 +282,7 @@ impl Proxy {
         let offers = self.offers.iter().map(|grant| (grant.lease, Phase::Queued));
         Exchange {
             worker: self.worker,
+            drains: false,
             incarnation: self.incarnation,
             seq: self.seq,
             seen: self.seen,

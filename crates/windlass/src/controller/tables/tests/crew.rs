@@ -123,6 +123,7 @@ impl Crew {
         let started = |lease: &LeaseRef| InFlight { lease: *lease, phase: Phase::Started };
         let exchange = Exchange {
             worker: WorkerId(id),
+            drains: false,
             incarnation: hand.incarnation,
             seq: hand.seq,
             seen: hand.seen,

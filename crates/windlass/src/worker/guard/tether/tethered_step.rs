@@ -231,8 +231,8 @@ impl TetheredStep {
         let fence = self.fence;
         let expired = self.deadline.is_some_and(|deadline| deadline.asks_at <= now);
         let ended = expired || self.stopped_by.is_some();
-        // A tether that was killed a moment after it was asked may not have come to tell of its start.
-        let hung = self.killed_at.is_none() || now.since(self.asked_at) > HUNG_AFTER;
+        // A tether that ends a moment after it was asked may not have come to tell of its start.
+        let hung = now.since(self.asked_at) > HUNG_AFTER;
         if self.phase == Phase::Starting && ended && hung {
             return vec![Event::NotSpawned { fence, why: self.hung(now) }];
         }

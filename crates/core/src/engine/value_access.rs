@@ -1,0 +1,53 @@
+//! Which large results a worker may fetch: those that a step reads that it holds a lease of.
+
+use std::collections::BTreeSet;
+
+use super::run::Run;
+use super::state::Engine;
+use crate::id::{StepIx, WorkerId};
+use crate::kept::{Kept, KeptAt, KeptName};
+use crate::outcome::Output;
+
+impl Engine {
+    /// Whether a worker may fetch a large result: a step that it holds a lease of in its current life reads a node with
+    /// that result. The run that stored it may be another one, whose outcome was taken over. A revoked worker may fetch
+    /// nothing.
+    ///
+    /// A node that several leased steps read is looked at once, so the cost depends on the plans and not on the leases.
+    pub fn may_fetch(&self, worker: WorkerId, result: KeptName) -> bool {
+        let Some(holder) = self.worker_ids.get(&worker).map(|holder| &self.workers[*holder]) else {
+            return false;
+        };
+        if self.keys.is_revoked(worker) {
+            return false;
+        }
+        let leases = holder.leases.iter().map(|lease| &self.leases[*lease]);
+        let own = leases.filter(|lease| lease.life == holder.incarnation);
+        let read: BTreeSet<(u32, StepIx)> = own
+            .flat_map(|lease| {
+                let reads = self.runs[lease.run].spec(lease.step).reads.iter();
+                reads.map(|node| (lease.run, *node))
+            })
+            .collect();
+        read.iter().any(|(run, node)| self.runs[*run].hands_on(*node, result))
+    }
+}
+
+impl Run {
+    /// Whether readers of a node are handed this result: its own, or that of a cell of a join.
+    fn hands_on(&self, node: StepIx, result: KeptName) -> bool {
+        let is_it =
+            |kept: &Kept| matches!(kept.place, KeptAt::Leader { .. }) && kept.name() == result;
+        self.kept_results(node).any(is_it)
+    }
+
+    /// The results of a node that are kept elsewhere: its own, and those of the cells of a join.
+    pub(super) fn kept_results(&self, node: StepIx) -> impl Iterator<Item = &Kept> {
+        let cells = self.plan.needs(node).iter().filter(move |_| self.plan.is_join(node));
+        let nodes = std::iter::once(node).chain(cells.map(|edge| edge.step()));
+        nodes.filter_map(|node| self.outputs.get(&node)).filter_map(|output| match output {
+            Output::Kept(kept) => Some(&**kept),
+            Output::None | Output::Inline(_) | Output::Digest { .. } => None,
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! A worker may fetch the large results that its leased steps read, and no others.
+
+use windlass_core::engine::{Request, Reused, RunOptions, Submit};
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::kept::{Kept, KeptAt, KeptName};
+use windlass_core::outcome::{Outcome, Output};
+use windlass_core::plan::StepSpec;
+use windlass_core::session::FormerLife;
+
+use crate::crew::Crew;
+use crate::sketch::Sketch;
+
+const BUILD: StepIx = StepIx(0);
+
+fn result(run: u64, step: StepIx) -> Kept {
+    let place = KeptAt::Leader { hash: [7; 32], size: 1 << 20 };
+    Kept { run: RunId(run), step, attempt: 1, delivery: 1, place }
+}
+
+fn with_result(run: u64, step: StepIx) -> Outcome {
+    Outcome { output: Output::Kept(result(run, step).into()), ..Outcome::exit(0) }
+}
+
+fn reading(node: StepIx) -> StepSpec {
+    StepSpec { reads: vec![node], ..StepSpec::default() }
+}
+
+fn locked_reader(node: StepIx) -> StepSpec {
+    StepSpec { reads: vec![node], ..StepSpec::locking(["prod"]) }
+}
+
+fn may_fetch(crew: &Crew, worker: &str, result: KeptName) -> bool {
+    crew.engine.may_fetch(crew.mates[worker].id, result)
+}
+
+/// `alpha` runs `deploy`, which reads the large result of `build`; `beta` runs a step of another run.
+fn deploying(deploy: StepSpec) -> Crew {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| {
+        plan.plain("build", []);
+        plan.step("deploy", deploy, ["build"]);
+    });
+    crew.finish("alpha", "build", with_result(1, BUILD));
+    crew.join("beta", 1, []);
+    crew.submit("other", |plan| plan.plain("lint", []));
+    assert_eq!(crew.running("alpha"), ["deploy"]);
+    assert_eq!(crew.running("beta"), ["lint"]);
+    crew
+}
+
+#[test]
+fn worker_may_fetch_only_results_that_its_leased_steps_read() {
+    let mut crew = deploying(reading(BUILD));
+    let asked = result(1, BUILD).name();
+    assert!(may_fetch(&crew, "alpha", asked));
+    assert!(!may_fetch(&crew, "beta", asked), "its step reads nothing");
+    for other in [
+        KeptName { run: RunId(2), ..asked },
+        KeptName { step: StepIx(1), ..asked },
+        KeptName { attempt: 2, ..asked },
+        KeptName { delivery: 2, ..asked },
+    ] {
+        assert!(!may_fetch(&crew, "alpha", other), "{other:?}");
+    }
+    crew.finish("alpha", "deploy", Outcome::exit(0));
+    assert!(!may_fetch(&crew, "alpha", asked), "the lease has ended");
+}
+
+#[test]
+fn result_of_a_need_that_is_not_read_may_not_be_fetched() {
+    let crew = deploying(StepSpec::default());
+    assert!(!may_fetch(&crew, "alpha", result(1, BUILD).name()), "`deploy` does not read it");
+}
+
+#[test]
+fn revoked_worker_may_fetch_nothing() {
+    let mut crew = deploying(reading(BUILD));
+    let worker = crew.mates["alpha"].id;
+    crew.ask(Request::RevokeWorker { worker });
+    assert!(!may_fetch(&crew, "alpha", result(1, BUILD).name()));
+}
+
+#[test]
+fn leases_of_a_former_life_open_nothing() {
+    let mut crew = deploying(locked_reader(BUILD));
+    crew.cut("alpha");
+    let mut clone = crew.mates["alpha"].next_life();
+    clone.former = FormerLife::Unknown;
+    crew.enlist("clone", clone).unwrap();
+    assert!(crew.holder("deploy").is_some(), "its lock is not free yet");
+    assert!(!may_fetch(&crew, "clone", result(1, BUILD).name()));
+}
+
+#[test]
+fn step_that_reads_a_matrix_opens_the_results_of_its_cells() {
+    let mut crew = Crew::new().worker("alpha", 2, []);
+    crew.submit("ship", |plan| {
+        plan.matrix("build", ["one", "two"], |_| StepSpec::default());
+        plan.step("deploy", reading(StepIx(2)), ["build"]);
+    });
+    let (run, one) = crew.find("build[one]");
+    assert_eq!(run, RunId(1));
+    crew.finish("alpha", "build[one]", with_result(1, one));
+    assert!(!may_fetch(&crew, "alpha", result(1, one).name()), "`deploy` waits for the other");
+    crew.finish("alpha", "build[two]", Outcome::exit(0));
+    assert_eq!(crew.running("alpha"), ["deploy"]);
+    assert!(may_fetch(&crew, "alpha", result(1, one).name()));
+}
+
+#[test]
+fn result_of_an_earlier_run_that_was_taken_over_may_be_fetched() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    let plan = Sketch::draw("ship", |plan| {
+        plan.plain("build", []);
+        plan.step("deploy", reading(BUILD), ["build"]);
+    });
+    let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };
+    let output = Output::Kept(result(70, BUILD).into());
+    let reused = vec![Reused { step: BUILD, from: RunId(70), output }];
+    crew.submit_whole("ship", Submit { options, reused, ..Submit::new(RunId(71), plan) });
+    crew.pump();
+    assert_eq!(crew.running("alpha"), ["deploy"]);
+    assert!(may_fetch(&crew, "alpha", result(70, BUILD).name()));
+    assert!(!may_fetch(&crew, "alpha", result(71, BUILD).name()));
+}

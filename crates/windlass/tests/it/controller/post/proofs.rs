@@ -1,0 +1,116 @@
+//! A worker proves its id with each question, and fetches only the large results that its leased steps read.
+
+use std::sync::Arc;
+
+use windlass::core::id::{Incarnation, Seq, Term};
+use windlass::core::kept::{Kept, KeptAt};
+use windlass::core::outcome::{Outcome, Output};
+use windlass::core::plan::{PlanBuilder, StepSpec};
+use windlass::core::session::{Exchange, Finished, Grant, LeaseRef};
+use windlass::link::output::{LogChunk, Ships as _};
+use windlass::link::post::{Mailboxes, MemoryMailboxes, PostLink};
+use windlass::link::{Link as _, LinkError, WorkerSecret};
+use windlass::logs::LogId;
+use windlass::shutdown::ShutdownSender;
+
+use super::super::crew::{journal, run};
+use super::crew::{Leader, key, register};
+
+/// A worker whose exchanges the test makes.
+struct Handmade {
+    secret: WorkerSecret,
+    link: PostLink,
+    seq: u64,
+    term: Term,
+    _postman: ShutdownSender,
+}
+
+impl Handmade {
+    async fn join(mailboxes: &Arc<dyn Mailboxes>) -> Self {
+        let secret = WorkerSecret::generate().expect("random bytes");
+        let (link, postman) =
+            PostLink::new(Arc::clone(mailboxes), key(), &secret).expect("random bytes");
+        let (sender, ends) = ShutdownSender::new();
+        tokio::spawn(postman.run(ends));
+        let joined = link.register(register(secret.worker_id())).await.expect("it answers");
+        let term = joined.expect("it may join").term;
+        Self { secret, link, seq: 0, term, _postman: sender }
+    }
+
+    fn next(&mut self, finished: Vec<Finished>) -> Exchange {
+        self.seq += 1;
+        Exchange {
+            drains: false,
+            worker: self.secret.worker_id(),
+            incarnation: Incarnation(1),
+            seq: Seq(self.seq),
+            seen: Seq(self.seq - 1),
+            term: self.term,
+            finished,
+            in_flight: Vec::new(),
+            want: 1,
+        }
+    }
+
+    /// Reports what has finished, and is granted one step.
+    async fn granted(&mut self, finished: Vec<Finished>) -> Grant {
+        let exchange = self.next(finished);
+        let reply = self.link.exchange(exchange).await.expect("it answers");
+        reply.body.expect("it is known").grants.pop().expect("a step is ready")
+    }
+}
+
+const MADE: &[u8] = b"a large result";
+
+/// Makes the result of a leased step, and returns the log that has it and how the step ended.
+async fn make(worker: &Handmade, grant: &Grant) -> (LogId, Finished) {
+    let LeaseRef { run, step, attempt, .. } = grant.lease;
+    let value = LogId { run, step, attempt, delivery: grant.delivery }.value();
+    let piece = LogChunk { log: value, at: 0, bytes: MADE.to_vec() };
+    let taken = worker.link.ship(vec![piece]).await.expect("it is taken");
+    assert_eq!(taken.sizes, [Some(MADE.len() as u64)]);
+    let place = KeptAt::Leader { hash: [7; 32], size: MADE.len() as u64 };
+    let kept = Kept { run, step, attempt, delivery: grant.delivery, place };
+    let outcome = Outcome { output: Output::Kept(kept.into()), ..Outcome::exit(0) };
+    (value, Finished { lease: grant.lease, outcome, ran: None })
+}
+
+fn denied<T: std::fmt::Debug>(answered: Result<T, LinkError>) -> String {
+    let Err(LinkError::Denied { reason, .. }) = answered else { panic!("{answered:?}") };
+    reason
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_fetches_results_that_its_leased_step_reads_and_no_others() {
+    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = Leader::start(&journal(), &place).await.expect("nobody leads");
+    let mut plan = PlanBuilder::new("ship");
+    let build = plan.step("build", StepSpec::default());
+    let deploy = plan.step("deploy", StepSpec { reads: vec![build], ..StepSpec::default() });
+    plan.needs(deploy, build);
+    leader.node.submit(run(1), &Arc::new(plan.build().expect("a valid plan"))).await;
+    let mut own = Handmade::join(&place).await;
+    let first = own.granted(Vec::new()).await;
+    let (value, finished) = make(&own, &first).await;
+    let reason = denied(own.link.fetch(value, 0).await);
+    assert!(reason.contains("no lease of a step that reads it"), "{reason}");
+    let deploying = own.granted(vec![finished]).await;
+    assert_eq!(&*deploying.name, "deploy");
+    assert_eq!(own.link.fetch(value, 2).await.expect("it is read").bytes, &MADE[2..]);
+    let other = Handmade::join(&place).await;
+    denied(other.link.fetch(value, 0).await);
+    denied(own.link.fetch(value.output(), 0).await);
+    drop(leader);
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_makes_no_exchange_for_another() {
+    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = Leader::start(&journal(), &place).await.expect("nobody leads");
+    let mut own = Handmade::join(&place).await;
+    let other = Handmade::join(&place).await;
+    let forged = own.next(Vec::new());
+    let reason = denied(other.link.exchange(forged).await);
+    assert!(reason.contains("the secret is not"), "{reason}");
+    drop(leader);
+}
