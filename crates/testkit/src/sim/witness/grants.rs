@@ -128,9 +128,13 @@ impl Witness {
     fn counts_with(&self, one: (RunId, StepIx), other: (RunId, StepIx)) -> bool {
         let kind = |(run, step): (RunId, StepIx)| {
             let plan = &self.runs[&run].plan;
-            let mut dependents = plan.dependents(step).iter().map(|edge| edge.step());
-            let join = dependents.find(|node| plan.is_join(*node));
-            (plan.pipeline(), plan.name(join.unwrap_or(step)))
+            let name = plan.name(step);
+            let dependents = plan.dependents(step).iter().map(|edge| edge.step());
+            // A join waits for its cells, and in simulated plans for other steps too.
+            let matrix = dependents.filter(|node| plan.is_join(*node)).map(|join| plan.name(join));
+            let is_cell =
+                |matrix: &&str| name.strip_prefix(*matrix).is_some_and(|it| it.starts_with('['));
+            (plan.pipeline(), matrix.into_iter().find(is_cell).unwrap_or(name))
         };
         self.spec(one.0, one.1).per_worker.is_some() && kind(one) == kind(other)
     }
