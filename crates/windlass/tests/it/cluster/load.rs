@@ -146,7 +146,10 @@ fn steps_that_print_without_end_delay_no_lease() {
     let said = cluster.controller.said();
     assert!(!said.contains("one is lost") && !said.contains("two is lost"), "{said}");
     for step in run["steps"].as_array().expect("a list") {
-        assert_eq!(step["attempts"].as_array().map(Vec::len), Some(1), "{step}");
+        // A grant ahead that an idle worker takes over is `released`; no lease was lost with it.
+        let attempts = step["attempts"].as_array().expect("a list");
+        let kept = attempts.iter().filter(|attempt| attempt["outcome"] != "released");
+        assert_eq!(kept.count(), 1, "{step}");
     }
     // A slice of a scheduler is milliseconds long: below that, a ratio would be one of chance.
     assert!(flooded <= 2 * busy.max(idle) + Duration::from_millis(20), "{flooded:?}");
