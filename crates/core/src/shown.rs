@@ -8,11 +8,12 @@ const QUOTED_MAX: usize = 40;
 
 /// Whether a character could move the reader's cursor, hide itself, or show a text in another order than it has.
 pub fn misleads(c: char) -> bool {
-    let hides = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
-    let turns =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hides = matches!(c, '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    // Tag characters, which repeat ASCII invisibly: a text for a program that a person does not see.
+    let tags = matches!(c, '\u{e0000}'..='\u{e007f}');
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks = matches!(c, '\u{2028}' | '\u{2029}');
-    c.is_control() || hides || turns || breaks
+    c.is_control() || hides || tags || turns || breaks
 }
 
 /// Whether a text can stand for something in a line: not blank, not too long, and nothing in it misleads.
@@ -46,7 +47,7 @@ mod tests {
 
     #[test]
     fn what_moves_hides_turns_or_breaks_is_not_plain() {
-        for plain in ["build-7", "Büro 2", "鎖", "👩\u{200d}💻"] {
+        for plain in ["build-7", "Büro 2", "鎖", "👩\u{200d}💻", "soft\u{ad}hyphen"] {
             assert!(is_plain(plain), "{plain}");
         }
         let long = "x".repeat(NAME_MAX + 1);
@@ -57,6 +58,10 @@ mod tests {
             "\u{1b}[2J",
             "\u{9b}2J",
             "a\u{202e}b",
+            "a\u{61c}b",
+            "a\u{180e}b",
+            "a\u{e0041}b",
+            "\u{e007f}",
             "a\u{200b}b",
             "\u{feff}",
             &long,

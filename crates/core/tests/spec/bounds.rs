@@ -71,6 +71,24 @@ fn a_great_value_is_not_multiplied() {
 }
 
 #[test]
+fn the_bytes_that_anchors_aliases_and_merges_copy_are_counted_before_they_are_copied() {
+    let script = format!("x: &b |\n  {}\n", "echo a; ".repeat(31_250));
+    let aliases: String = each(10_000, |at| format!("  s{at}: {{ run: *b }}\n"));
+    assert_snapshot!(in_time(&format!("{script}steps:\n{aliases}")), @"windlass.yml:70:15: error[E002]: the anchors, aliases and merges of the file copy more than 16777216 bytes of text");
+    let merges: String = each(10_000, |at| format!("  s{at}: {{ <<: *b, if: x }}\n"));
+    let step = format!("x: &b {{ run: '{}' }}\n", "x".repeat(250_000));
+    assert_snapshot!(in_time(&format!("{step}steps:\n{merges}")), @"windlass.yml:36:14: error[E002]: the anchors, aliases and merges of the file copy more than 16777216 bytes of text");
+    let list: String = each(60, |at| format!("&a{at} ["));
+    let nested = format!("x: {list}{}{}\n", "x".repeat(400_000), "]".repeat(60));
+    assert_snapshot!(in_time(&nested), @"windlass.yml:1:107: error[E002]: the anchors, aliases and merges of the file copy more than 16777216 bytes of text");
+    let keys = format!("x: &b {{ {}: 1 }}\ny: [{}]\n", "k".repeat(1_000), "*b, ".repeat(20_000));
+    assert_snapshot!(in_time(&keys), @"windlass.yml:2:67041: error[E002]: the anchors, aliases and merges of the file copy more than 16777216 bytes of text");
+    let few: String = each(60, |at| format!("  s{at}: {{ run: *b }}\n"));
+    let allowed = in_time(&format!("{script}steps:\n{few}"));
+    assert!(!allowed.contains("bytes of text"), "{allowed}");
+}
+
+#[test]
 fn needs_of_the_cells_of_a_matrix_are_counted_before_they_are_made() {
     let steps: String = each(100, |at| format!("  s{at}: {{ run: make }}\n"));
     let (needs, axis) = (names("s", 100), names("c", 300));

@@ -6,12 +6,15 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError};
 
-use super::node::{Entry, Key, Node, Quote, Scalar, Value};
+use super::node::{Entry, Key, Node, NodeSize, Quote, Scalar, Value};
 use super::slips::{self, quoted};
 use crate::problem::{Code, Fix, Problem, Source};
 
 /// Nodes in a file, aliases unfolded: ten for each of 100,000 steps written out. It is what bounds an alias bomb.
 const NODES_MAX: usize = 1_000_000;
+/// Bytes of text that anchors, aliases and merges add to a file: twice those of the largest file. What is read of a file takes
+/// several times its text, and a controller reads two files at a time.
+const COPIED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Maps and lists inside each other: the deepest key of a pipeline is seven deep.
 const DEPTH_MAX: usize = 64;
 
@@ -47,6 +50,7 @@ struct Builder<'s, 'p> {
     anchors: BTreeMap<usize, Node<'s>>,
     documents: usize,
     nodes: usize,
+    copied_bytes: usize,
     root: Option<Node<'s>>,
 }
 
@@ -83,7 +87,16 @@ enum Pending<'s> {
 impl<'s, 'p> Builder<'s, 'p> {
     fn new(source: &'s Source, problems: &'p mut Vec<Problem>) -> Self {
         let (stack, anchors) = (Vec::new(), BTreeMap::new());
-        Self { source, problems, stack, anchors, documents: 0, nodes: 0, root: None }
+        Self {
+            source,
+            problems,
+            stack,
+            anchors,
+            documents: 0,
+            nodes: 0,
+            copied_bytes: 0,
+            root: None,
+        }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the parser has more events than a tree")]
@@ -195,7 +208,7 @@ impl<'s, 'p> Builder<'s, 'p> {
         }
         self.count(1, &node.span)?;
         if anchor != 0 {
-            self.count(node.size(), &node.span)?;
+            self.count_copy(node.size(), &node.span)?;
             self.anchors.insert(anchor, node.clone());
         }
         self.place(node);
@@ -215,13 +228,14 @@ impl<'s, 'p> Builder<'s, 'p> {
     }
 
     fn alias(&mut self, id: usize, span: Range<usize>) -> Result<(), Beyond> {
-        let Some(node) = self.anchors.get(&id).cloned() else {
+        let Some(size) = self.anchors.get(&id).map(Node::size) else {
             let problem = Problem::new(Code::Alias, span.clone(), "an alias inside its own anchor");
             self.tell(problem.help("it would unfold for ever: write the inner part out"));
             self.place(Node { span, value: Value::Broken });
             return Ok(());
         };
-        self.count(node.size(), &span)?;
+        self.count_copy(size, &span)?;
+        let node = self.anchors.get(&id).cloned().expect("its size was taken above");
         self.place(node);
         Ok(())
     }
@@ -271,6 +285,22 @@ impl<'s, 'p> Builder<'s, 'p> {
         Err(Beyond)
     }
 
+    /// Counts a copy of a part of the tree. It has to be called before the copy is made.
+    fn count_copy(&mut self, size: NodeSize, span: &Range<usize>) -> Result<(), Beyond> {
+        self.count(size.nodes, span)?;
+        self.copied_bytes += size.bytes;
+        if self.copied_bytes <= COPIED_BYTES_MAX {
+            return Ok(());
+        }
+        let title = format!(
+            "the anchors, aliases and merges of the file copy more than {COPIED_BYTES_MAX} bytes of text"
+        );
+        let problem = Problem::new(Code::TooLarge, span.clone(), title).label("too many by here");
+        let help = "put a text that many steps share into a file, or use `matrix`";
+        self.tell(problem.help(help));
+        Err(Beyond)
+    }
+
     /// The entries of a map, with those that its merge key (`<<`) brings and it does not have itself.
     fn merged(&mut self, pairs: Pairs<'s>) -> Result<Vec<Entry<'s>>, Beyond> {
         let Pairs { mut entries, mut seen, .. } = pairs;
@@ -286,7 +316,7 @@ impl<'s, 'p> Builder<'s, 'p> {
             for entry in part.entries() {
                 if !seen.contains_key(&entry.key.text) {
                     seen.insert(entry.key.text.clone(), entry.key.span.clone());
-                    self.count(entry.value.size(), &from.span)?;
+                    self.count_copy(entry.size(), &from.span)?;
                     entries.push(entry.clone());
                 }
             }

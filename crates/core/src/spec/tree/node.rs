@@ -44,6 +44,15 @@ pub(crate) struct Entry<'s> {
     pub(crate) value: Node<'s>,
 }
 
+/// How large a part of the tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeSize {
+    /// Values and keys.
+    pub(crate) nodes: usize,
+    /// Bytes of their texts.
+    pub(crate) bytes: usize,
+}
+
 /// The key of an entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Key<'s> {
@@ -98,12 +107,13 @@ impl<'s> Node<'s> {
         self.entries().iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
-    /// How many nodes it is, with everything below.
-    pub(crate) fn size(&self) -> usize {
+    /// What a copy of it adds to the tree, with everything below.
+    pub(crate) fn size(&self) -> NodeSize {
         match &self.value {
-            Value::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
-            Value::Map(entries) => 1 + entries.iter().map(|e| 1 + e.value.size()).sum::<usize>(),
-            Value::Null | Value::Scalar(_) | Value::Broken => 1,
+            Value::List(items) => items.iter().fold(NodeSize::ONE, |sum, it| sum.and(it.size())),
+            Value::Map(entries) => entries.iter().fold(NodeSize::ONE, |sum, it| sum.and(it.size())),
+            Value::Scalar(scalar) => NodeSize { nodes: 1, bytes: scalar.text.len() },
+            Value::Null | Value::Broken => NodeSize::ONE,
         }
     }
 
@@ -120,6 +130,21 @@ impl<'s> Node<'s> {
         place.map_or(self.span.clone(), |place| {
             self.span.start + place.start..self.span.start + place.end
         })
+    }
+}
+
+impl NodeSize {
+    const ONE: Self = Self { nodes: 1, bytes: 0 };
+
+    const fn and(self, other: Self) -> Self {
+        Self { nodes: self.nodes + other.nodes, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl Entry<'_> {
+    /// What a copy of it adds to the tree.
+    pub(crate) fn size(&self) -> NodeSize {
+        self.value.size().and(NodeSize { nodes: 1, bytes: self.key.text.len() })
     }
 }
 
