@@ -1,11 +1,18 @@
 //! Faults begin and end.
 
 use super::client::ClientOp;
+use super::leader::LeaderNode;
 use super::schedule::{CrashPoint, FaultKind};
 use super::world::{Ev, World};
 
+/// How often a fault looks whether a step runs that it is about.
+const HOLDER_AWAITED_EVERY: u64 = 300;
+
 impl World<'_> {
     pub(crate) fn fault_begins(&mut self, fault: usize) {
+        if self.waits_for_holder(self.schedule.faults[fault].what) {
+            return self.at(self.now + HOLDER_AWAITED_EVERY, Ev::FaultBegin(fault));
+        }
         let (what, until) =
             (self.schedule.faults[fault].what, self.now + self.schedule.faults[fault].lasts);
         self.tell(|| format!("FAULT {what:?} until {until}"));
@@ -27,14 +34,12 @@ impl World<'_> {
             FaultKind::StoreCut(leader) => {
                 self.leaders[leader].store_cut_until = until;
             }
+            FaultKind::Island => self.island_forms(until),
             FaultKind::CutUp(worker) => self.workers[worker].cut_up(until),
             FaultKind::CutDown(worker) => self.workers[worker].cut_down(until),
             FaultKind::CutBoth(worker) => self.workers[worker].cut_off(until),
-            FaultKind::CutAll => {
-                for worker in &mut self.workers {
-                    worker.cut_off(until);
-                }
-            }
+            FaultKind::CutAll => self.workers.iter_mut().for_each(|it| it.cut_off(until)),
+            FaultKind::HoldersCut => self.holders_are_cut_off(until),
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
@@ -68,6 +73,30 @@ impl World<'_> {
         self.leaders[leader].crash();
         for worker in self.own_workers(leader) {
             self.worker_crashes(worker);
+        }
+    }
+
+    /// Whether a fault is about a step that must not run beside itself, and there is none.
+    fn waits_for_holder(&self, what: FaultKind) -> bool {
+        let is_about =
+            matches!(what, FaultKind::HoldersCut | FaultKind::Island | FaultKind::RollBack(0, _));
+        is_about && !self.is_healed() && self.witness.exclusive_now().next().is_none()
+    }
+
+    fn holders_are_cut_off(&mut self, until: u64) {
+        for worker in self.witness.exclusive_now().map(|(_, worker)| worker) {
+            self.workers[worker].cut_off(until);
+        }
+    }
+
+    /// A network is divided: the leader is on one side with workers that hold something, the store and the other leaders are
+    /// on the other.
+    fn island_forms(&mut self, until: u64) {
+        let leads = |leader: &LeaderNode| leader.is_settled(self.journal.term);
+        let Some(leader) = self.leaders.iter().position(leads) else { return };
+        self.leaders[leader].store_gone_until = until;
+        for worker in self.witness.exclusive_now().map(|(_, worker)| worker) {
+            self.workers[worker].reaches_only = Some((leader, until));
         }
     }
 
@@ -148,6 +177,8 @@ impl World<'_> {
             | FaultKind::CutDown(_)
             | FaultKind::CutBoth(_)
             | FaultKind::CutAll
+            | FaultKind::HoldersCut
+            | FaultKind::Island
             | FaultKind::RollBack(..)
             | FaultKind::Cancel(..)
             | FaultKind::StoreCut(_)

@@ -1,7 +1,7 @@
 //! The store: a linearizable journal with terms, and the ways in which it fails.
 
 use windlass_core::engine::{Event, StoreHistory};
-use windlass_core::id::Term;
+use windlass_core::id::{Fence, Term};
 use windlass_core::planted::{Bug, Bugs};
 use windlass_core::time::Time;
 
@@ -158,7 +158,9 @@ impl World<'_> {
         };
         let is_append = matches!(op, StoreOp::Append(_));
         let cut = self.leaders[leader].store_cut_until > self.now;
+        let gone = self.leaders[leader].store_gone_until > self.now;
         let result = match ill {
+            _ if gone => StoreResult::Failed(failed),
             _ if cut => self.store_may_do(op, failed, 300),
             Some(FaultKind::JournalDown) => StoreResult::Failed(failed),
             Some(FaultKind::JournalRefuses) if is_append && self.rng.chance(800) => {
@@ -240,35 +242,14 @@ impl World<'_> {
         StoreResult::Appended(append.batch)
     }
 
-    /// Puts an earlier state of the store back: whole batches are gone, and it says so or cannot tell. What clients were
-    /// told stays: a run that was lost as a whole is none that the engine could do anything wrong with.
+    /// Puts an earlier state of the store back: whole batches are gone, and it says so or cannot tell.
     pub(crate) fn store_rolls_back(&mut self, batches: u64, history: StoreHistory) {
-        let told = |record: &Record| {
-            matches!(
-                record.event,
-                Event::RunSubmitted { .. }
-                    | Event::RunCancelled { .. }
-                    | Event::WorkerDrained { .. }
-                    | Event::WorkerRevoked { .. }
-                    | Event::LockForced { .. }
-            )
-        };
         let records = &self.journal.records;
-        let last_told = records.iter().rposition(told).map_or(0, |at| records[at].batch);
-        let keeps = records.iter().rposition(|record| record.batch == last_told);
-        let mut end = records.len();
-        for _ in 0..batches {
-            let Some(last) = records[..end].last().map(|record| record.batch) else { break };
-            if last == last_told {
-                break;
-            }
-            end = records[..end].iter().rposition(|it| it.batch != last).map_or(0, |at| at + 1);
-        }
-        let mut end = end.max(keeps.map_or(0, |at| at + 1));
-        // Without notice, a journal from before the first registration of another worker needs no embargo: documented.
-        if history == StoreHistory::Unproven {
-            end = end.max(first_other(records).map_or(0, |at| at + 1));
-        }
+        let end = match batches {
+            0 => self.before_newest_exclusive(),
+            batches => before_batches(records, batches),
+        };
+        let end = end.max(never_lost(records, history)).min(records.len());
         let lost = self.journal.records.len() - end;
         self.tell(|| format!("the store rolls back by {lost} events, {history:?}"));
         if lost == 0 {
@@ -287,12 +268,58 @@ impl World<'_> {
         self.check(seen);
     }
 
+    /// How many records there were before the newest grant of a running step that must not run beside itself.
+    fn before_newest_exclusive(&self) -> usize {
+        let running: Vec<Fence> = self.witness.exclusive_now().map(|(fence, _)| fence).collect();
+        let granted = |record: &Record| matches!(&record.event, Event::Granted { fence, .. } if running.contains(fence));
+        let records = &self.journal.records;
+        records
+            .iter()
+            .rposition(granted)
+            .map_or(records.len(), |at| before(records, records[at].batch))
+    }
+
     fn tell_record(&mut self, term: Term, event: &Event) {
         self.tell(|| match event {
             Event::RunSubmitted { run, .. } => format!("journal {term}: RunSubmitted {run}"),
             event => format!("journal {term}: {event:?}"),
         });
     }
+}
+
+/// How many records there were before a batch.
+fn before(records: &[Record], batch: u64) -> usize {
+    records.iter().position(|record| record.batch == batch).unwrap_or(records.len())
+}
+
+/// How many records there were so many batches ago.
+fn before_batches(records: &[Record], batches: u64) -> usize {
+    let mut end = records.len();
+    for _ in 0..batches {
+        let Some(last) = records[..end].last() else { break };
+        end = records[..end].iter().rposition(|it| it.batch != last.batch).map_or(0, |at| at + 1);
+    }
+    end
+}
+
+/// How many records are never lost. What clients were told stays: a run that was lost as a whole is none that the engine
+/// could do anything wrong with.
+fn never_lost(records: &[Record], history: StoreHistory) -> usize {
+    let told = |record: &Record| {
+        matches!(
+            record.event,
+            Event::RunSubmitted { .. }
+                | Event::RunCancelled { .. }
+                | Event::WorkerDrained { .. }
+                | Event::WorkerRevoked { .. }
+                | Event::LockForced { .. }
+        )
+    };
+    let last_told = records.iter().rposition(told).map_or(0, |at| records[at].batch);
+    let keeps = records.iter().rposition(|record| record.batch == last_told);
+    // Without notice, a journal from before the first registration of another worker needs no embargo: documented.
+    let first_other = first_other(records).filter(|_| history == StoreHistory::Unproven);
+    keeps.max(first_other).map_or(0, |at| at + 1)
 }
 
 /// The first registration of a worker that is not the leader's own.

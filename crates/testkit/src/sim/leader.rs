@@ -24,6 +24,8 @@ pub(crate) struct LeaderNode {
     pub(crate) frozen_until: u64,
     /// It does not reach the store before.
     pub(crate) store_cut_until: u64,
+    /// Before that, nothing that it asks of the store takes effect.
+    pub(crate) store_gone_until: u64,
     pub(crate) up: bool,
     /// Where it is to crash, if it comes to that.
     pub(crate) crashes_at: Option<CrashPoint>,
@@ -63,6 +65,7 @@ impl LeaderNode {
             clock,
             frozen_until: 0,
             store_cut_until: 0,
+            store_gone_until: 0,
             up: true,
             crashes_at: None,
             life: 0,

@@ -8,6 +8,7 @@ use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 
 use super::clock::Clock;
+use super::fault_series::series;
 use super::plans::{self, StepFacts};
 use super::rng::Rng;
 
@@ -108,11 +109,16 @@ pub(crate) enum FaultKind {
     NodeFreeze(usize),
     /// This leader alone does not reach the store; some of its operations take effect all the same.
     StoreCut(usize),
+    /// The leader that leads does not reach the store at all, and workers on which a step runs that must not run beside itself
+    /// reach no other leader. It begins when there is such a step.
+    Island,
     CutUp(usize),
     CutDown(usize),
     CutBoth(usize),
     /// Every worker is cut off.
     CutAll,
+    /// Every worker is cut off on which a step runs that must not run beside itself. It begins when there is such a step.
+    HoldersCut,
     /// Appends fail without effect.
     JournalRefuses,
     /// Appends fail, some of them after they took effect.
@@ -121,7 +127,8 @@ pub(crate) enum FaultKind {
     JournalSlow,
     /// Nothing reaches the store.
     JournalDown,
-    /// An earlier state of the store is put back, so many batches ago; it knows that, or it does not.
+    /// An earlier state of the store is put back, so many batches ago; it knows that, or it does not. With zero it is the
+    /// state before the newest grant of a running step that must not run beside itself, and it waits for such a step.
     RollBack(u64, StoreHistory),
     Cancel(usize, CancelLevel),
     Drain(usize),
@@ -167,13 +174,14 @@ impl Schedule {
         let leaders = if rng.chance(250) { 3 } else { 2 };
         let crowd = rng.chance(80);
         let workers = workers(&mut rng, leaders, crowd);
-        let runs = plans::runs(&mut rng);
+        let mut runs = plans::runs(&mut rng);
         let heals_at = rng.range(30_000, 120_000);
         let mut faults = faults(&mut rng, leaders, &workers, runs.len(), heals_at);
         if crowd {
             let at = rng.range(5_000, 20_000);
             faults.push(Fault { at, lasts: rng.range(20_000, 40_000), what: FaultKind::CutAll });
         }
+        faults.extend(series(seed, leaders, &mut runs, heals_at));
         let gust = rng.chance(500);
         Self {
             seed,

@@ -36,6 +36,8 @@ pub(crate) struct WorkerNode {
     pub(crate) node_frozen_until: u64,
     cut_up_until: u64,
     cut_down_until: u64,
+    /// The only leader that it reaches, and until when.
+    pub(crate) reaches_only: Option<(usize, u64)>,
     /// The guard's report that nobody confirmed yet.
     unheard: Option<(Incarnation, Vec<Fence>)>,
     pub(crate) guard: GuardNode,
@@ -110,7 +112,8 @@ impl World<'_> {
 
     fn turn_hint(&mut self, worker: usize) -> usize {
         let leader = self.workers[worker].hint;
-        self.workers[worker].hint = (leader + 1) % self.leaders.len();
+        let only = self.workers[worker].reaches_only.filter(|(_, until)| self.now < *until);
+        self.workers[worker].hint = only.map_or((leader + 1) % self.leaders.len(), |(it, _)| it);
         leader
     }
 

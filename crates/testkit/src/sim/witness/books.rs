@@ -192,6 +192,16 @@ impl Witness {
         wants && !self.forced.contains(&(fence, lock.into()))
     }
 
+    /// What runs now and must not run beside itself, with its worker.
+    pub(crate) fn exclusive_now(&self) -> impl Iterator<Item = (Fence, usize)> {
+        let exclusive = |fence: &Fence| {
+            let lease = self.leases.get(fence);
+            lease.is_some_and(|it| self.spec(it.run, it.step).stops_on_lost_contact())
+        };
+        let alive = self.alive.iter().filter(move |(fence, _)| exclusive(fence));
+        alive.map(|(fence, worker)| (*fence, *worker))
+    }
+
     /// A live lease that holds a lock, one with several locks if there is one, and its first lock.
     pub(crate) fn lock_holder(&self) -> Option<(Box<str>, Fence)> {
         let locks = |fence: &Fence| {
