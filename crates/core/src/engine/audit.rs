@@ -80,6 +80,7 @@ fn subject(request: &Request) -> Option<(Act, Subject)> {
         Request::CreateToken(_) => Some((Act::CreateToken, Subject::NewToken)),
         Request::RevokeToken { token } => Some((Act::RevokeToken, Subject::Token(*token))),
         Request::Lead { .. }
+        | Request::Embargo { .. }
         | Request::Exchange(_)
         | Request::GuardEnded { .. }
         | Request::Condemn { .. }

@@ -64,6 +64,7 @@ impl Engine {
             Request::Lead { term, ttl, generation, own, history } => {
                 self.lead(out, (term, ttl, generation), own, history)
             }
+            Request::Embargo { lasts } => self.embargo(out, lasts),
             Request::Register(register) => self.register(out, register),
             Request::Exchange(exchange) => self.exchange(out, &exchange),
             Request::GuardEnded { worker, incarnation, started } => {

@@ -12,6 +12,9 @@
 //! embargo: that worker is on the leader's machine, and its next life does not begin before its last one has ended. The journal
 //! itself says whether another one registered, so a copy from before the first registration is not covered.
 //!
+//! Of a store that is another one altogether nothing can be proven: of several instances of a run, one that leads after
+//! another begins with its own. It asks for an embargo itself (`Request::Embargo`), for as long as leases last there.
+//!
 //! A copy of a store that nothing tells from the store itself is found out by a worker that holds a lease beyond the newest
 //! one. That is late, but not too late for everything: what is recorded then is a takeover, by the leader itself. A
 //! worker's word is all that there is to it, and generations are few. So it is believed once in a term, which is enough: a
@@ -23,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::decide::Out;
 use super::event::Event;
 use super::lane::Lane;
+use super::request::Answer;
 use super::state::Engine;
 use crate::id::Fence;
 use crate::planted::Bug;
@@ -83,6 +87,14 @@ impl Engine {
         let bugs = self.config.bugs;
         let lasts = if bugs.on(Bug::EmbargoTooShort) { self.ttl.part(3) } else { TTL_MAX };
         (!bugs.on(Bug::EmbargoSkipped)).then_some(self.now + lasts)
+    }
+
+    /// Begins an embargo for grants of a store that is not this one. It is recorded as a takeover by the leader itself.
+    pub(super) fn embargo(&mut self, out: &mut Out, lasts: Span) -> Answer {
+        let (term, ttl, generation, own) = (self.term, self.ttl, self.generation, self.own);
+        let embargo = Some(self.now + lasts.min(TTL_MAX));
+        self.emit(out, Event::Led { term, ttl, generation, own, embargo });
+        Answer::Done
     }
 
     /// Another takeover does not end an embargo, and lengthens it if its own history is not proven either.

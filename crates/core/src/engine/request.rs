@@ -27,6 +27,11 @@ pub enum Request {
         /// Whether grants may be missing from the journal that it has folded.
         history: StoreHistory,
     },
+    /// Grants of another store may still run, for this long: this leader follows one whose history it does not have.
+    Embargo {
+        /// The longest lease that may have been granted there.
+        lasts: Span,
+    },
     /// A worker joins.
     Register(Register),
     /// A worker's round trip.
@@ -128,6 +133,7 @@ impl Request {
             | Self::Crewed { .. }
             | Self::Seal { .. }
             | Self::Lead { .. }
+            | Self::Embargo { .. }
             | Self::Register(_)
             | Self::Join { .. }
             | Self::Exchange(_)
@@ -152,6 +158,7 @@ impl Request {
             | Self::Crewed { run, .. }
             | Self::Seal { run } => Some(*run),
             Self::Lead { .. }
+            | Self::Embargo { .. }
             | Self::Register(_)
             | Self::Exchange(_)
             | Self::GuardEnded { .. }

@@ -44,6 +44,26 @@ fn locks_and_keys_wait_for_the_longest_lease_after_an_unproven_takeover() {
 }
 
 #[test]
+fn locks_wait_for_leases_of_a_store_that_is_not_this_one() {
+    let mut crew = cluster();
+    let generation = crew.engine.generation();
+    crew.ask(Request::Embargo { lasts: TTL });
+    let until = crew.now + TTL;
+    crew.submit("ship", |plan| {
+        plan.step("build", StepSpec::default(), []);
+        plan.step("deploy", StepSpec::locking(["db"]), []);
+    });
+    crew.exchange("alpha");
+    assert!(crew.holder("build").is_some(), "it holds no lock");
+    assert_eq!(crew.why("deploy"), Why::Embargo { until });
+    assert_eq!(crew.engine.generation(), generation, "nothing of this store is lost");
+    crew.pass(TTL + Span::millis(1));
+    crew.succeed(["build", "deploy"]);
+    crew.ask(Request::Embargo { lasts: TTL_MAX + TTL });
+    assert_eq!(crew.engine.embargo_until(), Some(crew.now + TTL_MAX));
+}
+
+#[test]
 fn an_embargo_outlives_the_leader_that_began_it() {
     let mut crew = cluster();
     crew.submit("ship", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));

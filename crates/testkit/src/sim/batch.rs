@@ -181,6 +181,7 @@ fn life_of(request: &Request) -> Option<Incarnation> {
         Request::Asked { request, .. } => life_of(request),
         Request::GuardEnded { incarnation, .. } => Some(*incarnation),
         Request::Lead { .. }
+        | Request::Embargo { .. }
         | Request::Exchange(_)
         | Request::Submit(_)
         | Request::Cancel { .. }

@@ -65,6 +65,8 @@ pub(crate) struct Workplace {
     pub(crate) guard: Guard,
     /// What it tells if this process dies, and is told of every step for; nothing where a leader dies with it.
     pub(crate) will: Option<Will>,
+    /// Whether it ends this process with the steps in it, should they outlive what they were granted for.
+    pub(crate) ends_calls: bool,
     /// Where what they say goes.
     pub(crate) logs: Arc<dyn LogStore>,
     /// Where large results go, and come from.
@@ -94,10 +96,11 @@ impl Compiled {
 
     /// The executor of a worker that is this program: it calls its steps, and leaves the rest to the built-in one.
     pub(crate) fn executor(&self, at: Workplace) -> Result<Arc<dyn Executor>, CliError> {
-        let Workplace { place, guard, will, logs, depot, link, traces } = at;
-        let guards = match will {
-            Some(_) => Guards::Watching(guard.clone()),
-            None => Guards::Ready(guard.clone()),
+        let Workplace { place, guard, will, ends_calls, logs, depot, link, traces } = at;
+        let guards = if ends_calls {
+            Guards::Watching(guard.clone())
+        } else {
+            Guards::Ready(guard.clone())
         };
         let builtin = Builtin::new(place.clone(), guard, Arc::clone(&logs));
         let builtin = builtin.with_traces(traces).with_depot(Arc::clone(&depot));

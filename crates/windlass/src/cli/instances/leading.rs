@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::timeout;
 use windlass_core::engine::{CancelLevel, Unplaceable};
 use windlass_core::instance::{Epitaph, Meeting};
 use windlass_core::summary::Summary;
-use windlass_core::time::Span;
+use windlass_core::time::{Span, Time};
 
 use super::again;
 use super::gathering::others;
@@ -18,15 +19,23 @@ use crate::clock::Clock;
 use crate::controller::post::{Desk, Epitaph as Left, PostError, Terms};
 use crate::controller::{Handle, Intake};
 use crate::link::post::{Key, MailError, Mailboxes, Unread};
-use crate::local::Station;
+use crate::local::{Station, TTL};
 use crate::logs::LogStore;
 use crate::shutdown::ShutdownSender;
+use crate::worker::guard::Guard;
 
 /// Wishes of other instances that wait: the first two mean something.
 const WISHES_MAX: usize = 4;
 
 /// Kinds of letters that cannot be read.
 const UNREAD_MAX: usize = 4;
+
+/// How long after the end of its binding instance 0 may still say why it ends, before its guard ends its steps and, if
+/// functions run in it, itself. It is less than what is left of the shortest binding then.
+const LAST_WORDS: Span = Span::millis(250);
+
+/// How long it may take until it is known that the link has failed, where something else failed because of it.
+const KNOWN_WITHIN: Duration = Duration::from_secs(1);
 
 /// How instance 0 leads.
 #[derive(Debug)]
@@ -49,7 +58,7 @@ pub(crate) struct Leading {
     pub(crate) unplaceable: Unplaceable,
     /// How long it goes on without the link, which keeps its place for as long.
     pub(crate) link_grace: Duration,
-    /// How long a step belongs to another instance that is not heard.
+    /// How long a step belongs to another instance that is not heard, if that was set.
     pub(crate) lease_ttl: Option<Span>,
     /// How often the others exchange at least.
     pub(crate) heartbeat: Option<Span>,
@@ -58,6 +67,11 @@ pub(crate) struct Leading {
 impl Leading {
     /// The name of its own worker.
     pub(crate) const WORKER: &str = "instance-0";
+
+    /// How long a step belongs to another instance that is not heard.
+    pub(crate) fn ttl(&self) -> Span {
+        self.lease_ttl.unwrap_or(TTL)
+    }
 
     /// What is said when it begins.
     pub(crate) fn greeting(&self) -> String {
@@ -100,6 +114,8 @@ pub(crate) struct Post {
     wishes: mpsc::Receiver<CancelLevel>,
     unread: mpsc::Receiver<Unread>,
     leading: Arc<Leading>,
+    follows_another: bool,
+    acts_until: watch::Receiver<Option<Time>>,
 }
 
 /// What comes of the link beside letters.
@@ -132,9 +148,55 @@ impl Post {
         let (notes, unread) = mpsc::channel(UNREAD_MAX);
         let desk = desk.map_err(|error| leading.explained(error))?.obeying(wants).noting(notes);
         let (shutdown, ends) = ShutdownSender::new();
-        let epitaph = desk.epitaph();
+        let (epitaph, acts_until) = (desk.epitaph(), desk.acts_until());
+        let follows_another = desk.follows_another();
         let desk = tokio::spawn(desk.run(ends));
-        Ok(Self { desk, shutdown, epitaph, wishes, unread, leading: Arc::clone(leading) })
+        let leading = Arc::clone(leading);
+        Ok(Self {
+            desk,
+            shutdown,
+            epitaph,
+            wishes,
+            unread,
+            leading,
+            follows_another,
+            acts_until,
+        })
+    }
+
+    /// Whether another instance 0 has led there: what it granted may still run.
+    pub(crate) const fn follows_another(&self) -> bool {
+        self.follows_another
+    }
+
+    /// Has the guard end the steps of this process when the binding is over, also if this process is stopped or waits for
+    /// its terminal. To be called before the first step.
+    pub(crate) async fn bind_steps(&self, guard: Guard) {
+        let mut acts_until = self.acts_until.clone();
+        let first = *acts_until.borrow_and_update();
+        guard.expire_at(first.map(|until| until + LAST_WORDS)).await;
+        tokio::spawn(async move {
+            while acts_until.changed().await.is_ok() {
+                let until = *acts_until.borrow_and_update();
+                guard.expire_at(until.map(|until| until + LAST_WORDS)).await;
+            }
+        });
+    }
+
+    /// Why the link has failed, if that is why something else has.
+    pub(crate) async fn failure(&mut self) -> Option<CliError> {
+        let ended = timeout(KNOWN_WITHIN, &mut self.desk).await.ok()?;
+        Some(self.failed(ended))
+    }
+
+    fn failed(&self, ended: Result<Result<(), PostError>, JoinError>) -> CliError {
+        match ended {
+            Ok(Err(error)) => self.leading.explained(error),
+            Ok(Ok(())) => CliError::unreachable("the link has ended"),
+            Err(error) => {
+                CliError::unreachable(format!("a part of windlass has failed: {error}"))
+            }
+        }
     }
 
     /// Waits for something that is not answered by a letter.
@@ -142,11 +204,7 @@ impl Post {
         tokio::select! {
             Some(level) = self.wishes.recv() => PostNews::Cancel(level),
             Some(why) = self.unread.recv() => PostNews::Unread(why),
-            ended = &mut self.desk => PostNews::Failed(match ended {
-                Ok(Err(error)) => self.leading.explained(error),
-                Ok(Ok(())) => CliError::unreachable("the link has ended"),
-                Err(error) => CliError::unreachable(format!("a part of windlass has failed: {error}")),
-            }),
+            ended = &mut self.desk => PostNews::Failed(self.failed(ended)),
         }
     }
 

@@ -61,7 +61,7 @@ pub fn why_phrase(why: &Why, summary: &Summary, now: Time) -> String {
         }
         Why::Settling => "about to end".to_owned(),
         Why::Embargo { until } => format!(
-            "until {}: the store's history is not proven unbroken, a lock holder may still run",
+            "until {}: a lock holder of an earlier leader may still run",
             Utc(*until)
         ),
         Why::Locks { waiting } => {

@@ -20,7 +20,7 @@ use super::watch::{Watch, Watched};
 use crate::chance::new_run;
 use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
-use crate::cli::instances::Leading;
+use crate::cli::instances::{Leading, Post};
 use crate::cli::output::{self, Ink};
 use crate::cli::{environment, exit};
 use crate::controller::api::About;
@@ -151,7 +151,7 @@ async fn lead(
         .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
     let mut company = company::meet(order, &station, &logs, &mut interrupts).await?;
     if let Company::Met(post) = company {
-        start_worker(order, &mut station, &logs, guard).await?;
+        start_worker(order, (&mut station, post.as_ref()), &logs, guard).await?;
         company = company::gather(order, &station, post, &mut interrupts).await?;
     }
     let post = match company {
@@ -179,7 +179,7 @@ async fn lead(
 /// Starts the worker of this process, with the guard that was started early or one that is started now.
 async fn start_worker(
     order: &Order,
-    station: &mut Station,
+    (station, post): (&mut Station, Option<&Post>),
     logs: &Arc<Tee>,
     guard: Option<StartedGuard>,
 ) -> Result<(), CliError> {
@@ -188,7 +188,11 @@ async fn start_worker(
         (guard, _) => guard.expect("a run in memory waits for no other"),
     };
     let (link, guard_place) = (Arc::new(station.handle().clone()), guard.place);
-    let crew = crew(order, Arc::clone(logs), link, started(guard.guard).await?)?;
+    let guard = started(guard.guard).await?;
+    if let Some(post) = post {
+        post.bind_steps(guard.clone()).await;
+    }
+    let crew = crew(order, Arc::clone(logs), link, guard)?;
     station.work(Crew { life: life(order, guard_place)?, ..crew }).await?;
     Ok(())
 }
@@ -212,8 +216,7 @@ fn life(order: &Order, guard: GuardPlace) -> Result<Option<(Arc<Lives>, GuardPla
 fn office(order: &Order) -> Office {
     let office = Office::alone(&environment::host_name());
     let Some(leading) = &order.leading else { return office };
-    let ttl = leading.lease_ttl.unwrap_or(office.ttl);
-    Office { ttl, interval: leading.heartbeat, ..office }
+    Office { ttl: leading.ttl(), interval: leading.heartbeat, ..office }
 }
 
 fn crew(
@@ -238,6 +241,7 @@ fn crew(
         place,
         guard,
         will: None,
+        ends_calls: order.leading.is_some(),
         depot: Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _)))),
         logs,
         link,

@@ -189,7 +189,7 @@ impl Watch<'_> {
                         self.is_over(ends)?;
                     }
                 }
-                News::Failed(error) => return Err(self.failed(error)),
+                News::Failed(error) => return Err(self.failed(error).await),
                 News::Post(PostNews::Cancel(level)) => self.cancel(level),
                 News::Post(PostNews::Unread(why)) => screen.insert(&format!("warning: {why}")),
                 News::Post(PostNews::Failed(error)) => return Err(self.hinted(error)),
@@ -212,10 +212,11 @@ impl Watch<'_> {
         tokio::select! {
             biased;
             wish = self.interrupts.next() => News::Wish(wish),
+            // Before events and output, of which there may be no end.
+            news = of_post(&mut self.post) => News::Post(news),
+            failed = self.station.fails() => News::Failed(failed),
             news = events.next() => News::Events(behind, news),
             Some(printed) = self.printed.recv() => News::Printed(printed),
-            failed = self.station.fails() => News::Failed(failed),
-            news = of_post(&mut self.post) => News::Post(news),
             Some(earlier) = self.earlier.recv() => News::Known(earlier),
             () = sleep(Duration::from_millis(wait.as_millis())) => News::Time,
         }
@@ -289,9 +290,14 @@ impl Watch<'_> {
         }
     }
 
-    /// What failed, and how to go on with what was durable.
-    fn failed(&self, error: StationError) -> CliError {
-        self.hinted(error.into())
+    /// What failed, and how to go on with what was durable. Without its link an instance has no guard either, and that is
+    /// not what failed.
+    async fn failed(&mut self, error: StationError) -> CliError {
+        let of_link = match &mut self.post {
+            Some(post) => post.failure().await,
+            None => None,
+        };
+        self.hinted(of_link.unwrap_or_else(|| error.into()))
     }
 
     fn hinted(&self, error: CliError) -> CliError {

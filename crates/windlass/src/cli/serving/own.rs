@@ -75,6 +75,7 @@ impl Post {
             place,
             guard: guard.clone(),
             will: Some(will(order, &membership, incarnation)),
+            ends_calls: true,
             logs: Arc::new(logs.clone()),
             depot: Arc::new(Depot::new(Arc::clone(&link) as Arc<dyn Ships>)),
             link: Arc::clone(&link) as _,

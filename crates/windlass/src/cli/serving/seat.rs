@@ -163,6 +163,7 @@ async fn crew(
         place,
         guard,
         will: None,
+        ends_calls: false,
         depot: Arc::new(Depot::new(Arc::new(StoredOutput(Arc::clone(&logs) as _)))),
         logs,
         link,

@@ -197,6 +197,7 @@ impl Joined {
             place,
             guard: guard.clone(),
             will: Some(order.join.will(membership.secret(), register.incarnation)),
+            ends_calls: true,
             logs: Arc::new(logs.clone()),
             depot: Arc::new(Depot::new(way.ships())),
             link: way.link(),

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use windlass_core::leader::Tenure;
-use windlass_core::time::Span;
+use windlass_core::time::{Span, Time};
 
 use crate::clock::Clock;
 use crate::link::post::{Epoch, MailError, Mailboxes};
@@ -82,8 +83,12 @@ pub(super) struct Binding {
     pub(super) mailboxes: Arc<dyn Mailboxes>,
     pub(super) epoch: Epoch,
     terms: Terms,
+    /// Whether another process was bound there before, and may have granted what still runs.
+    follows_another: bool,
     /// How long its holder may act as the leader of the place.
     held: Mutex<Tenure>,
+    /// The same, for what must end with it.
+    acts_until: watch::Sender<Option<Time>>,
 }
 
 impl Binding {
@@ -97,11 +102,13 @@ impl Binding {
         // From then on: what was asked before may have been bound itself, without its knowing.
         let mut led_since = None;
         loop {
+            let before = mailboxes.look().await;
             let asked_at = terms.clock.now();
             let error = match mailboxes.bind(terms.by.clone(), terms.term).await {
                 Ok(epoch) => {
                     let held = Tenure::won(Some(terms.lasts()), asked_at, terms.clock.now());
-                    return Ok(Self { mailboxes, epoch, terms, held: Mutex::new(held) });
+                    let follows_another = !before.is_ok_and(|it| it.epoch == Epoch::default());
+                    return Ok(Self::won((mailboxes, terms), epoch, follows_another, held));
                 }
                 Err(error) => error,
             };
@@ -120,6 +127,36 @@ impl Binding {
             }
             sleep(PAUSE).await;
         }
+    }
+
+    fn won(
+        (mailboxes, terms): (Arc<dyn Mailboxes>, Terms),
+        epoch: Epoch,
+        follows_another: bool,
+        held: Tenure,
+    ) -> Self {
+        let acts_until = watch::Sender::new(held.trusted_until());
+        Self { mailboxes, epoch, terms, follows_another, held: Mutex::new(held), acts_until }
+    }
+
+    /// Whether another process was bound there before. One that is not known to be the first follows another.
+    pub(super) const fn follows_another(&self) -> bool {
+        self.follows_another
+    }
+
+    /// Until when its holder may act, as that changes; nothing once all is over.
+    pub(super) fn acts_until(&self) -> watch::Receiver<Option<Time>> {
+        self.acts_until.subscribe()
+    }
+
+    /// The holder acts no more, whatever the binding may last.
+    pub(super) fn acts_no_more(&self) {
+        self.acts_until.send_replace(Some(self.terms.clock.now()));
+    }
+
+    /// Everything is over: nothing is left that must end.
+    pub(super) fn is_over(&self) {
+        self.acts_until.send_replace(None);
     }
 
     /// Keeps the binding until it has passed to another leader, or until it might lapse: from then on another leader may be
@@ -153,7 +190,11 @@ impl Binding {
         let asked_at = clock.now();
         let renewed = self.mailboxes.keep(self.epoch, self.terms.term).await;
         match &renewed {
-            Ok(()) => self.held().renewed(asked_at, clock.now()),
+            Ok(()) => {
+                let mut held = self.held();
+                held.renewed(asked_at, clock.now());
+                self.acts_until.send_replace(held.trusted_until());
+            }
             Err(_) => self.held().not_renewed(clock.now()),
         }
         renewed
@@ -231,14 +272,15 @@ mod tests {
         let place = MemoryMailboxes::new();
         let mailboxes = Arc::new(LostRenewals(place.clone()));
         let binding = Binding::new(mailboxes, Terms::of("ann".to_owned())).await.unwrap();
-        assert!(binding.is_trusted());
+        assert!(binding.is_trusted() && !binding.follows_another());
         let stopped = binding.keep().await;
         assert!(matches!(stopped, PostError::Lapsed { .. }), "{stopped}");
         assert!(!binding.is_trusted());
         let by = place.look().await.unwrap().by;
         assert_eq!(by.as_deref(), Some("ann"), "the binding has not lapsed yet");
         sleep(Duration::from_secs(2)).await;
-        place.bind("ben".to_owned(), Duration::from_secs(6)).await.unwrap();
+        let next = Binding::new(Arc::new(place), Terms::of("ben".to_owned())).await.unwrap();
+        assert!(next.follows_another());
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,10 +5,11 @@ use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use windlass_core::engine::CancelLevel;
+use windlass_core::time::Time;
 
 use super::answering::Answering;
 use super::binding::{Binding, PostError, Terms};
@@ -96,6 +97,17 @@ impl Desk {
         self.epitaph.clone()
     }
 
+    /// Whether another process was bound there before, and may have granted what still runs.
+    pub const fn follows_another(&self) -> bool {
+        self.binding.follows_another()
+    }
+
+    /// Until when this process may act as the leader of the place, on the clock of its terms: what it runs itself must have
+    /// ended by then. It changes with each renewal. Nothing once all is over, so that nothing has to end any more.
+    pub fn acts_until(&self) -> watch::Receiver<Option<Time>> {
+        self.binding.acts_until()
+    }
+
     /// Answers until it is told to end, or cannot go on.
     pub async fn run(self, mut shutdown: Shutdown) -> Result<(), PostError> {
         let (outbox, letters) = mpsc::channel(OUTBOX_MAX);
@@ -110,13 +122,21 @@ impl Desk {
             outbox,
             correspondents: BTreeSet::new(),
         };
-        tokio::select! {
-            () = shutdown.wait() => {}
-            () = outbox::send_all(&self.binding, letters) => {}
-            error = self.binding.keep() => return Err(error),
-            error = counter.receive(&self.binding) => return Err(error),
-        }
+        let failed = tokio::select! {
+            () = shutdown.wait() => None,
+            () = outbox::send_all(&self.binding, letters) => None,
+            error = self.binding.keep() => Some(error),
+            error = counter.receive(&self.binding) => Some(error),
+        };
         let epitaph = self.epitaph.read();
+        if failed.is_none() && epitaph.is_some() {
+            self.binding.is_over();
+        } else {
+            self.binding.acts_no_more();
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
         drop(timeout(LEAVES_WITHIN, counter.leave(&*self.binding.mailboxes, epitaph)).await);
         Ok(())
     }

@@ -153,6 +153,14 @@ impl Guard {
         drop(self.orders.send(Command::Tell(Request::Will(will))).await);
     }
 
+    /// Sets when nothing of any step may be alive any more, on the clock that counts since the start of the machine. The
+    /// guard then kills all that it has and ends, also if this process is stopped. It kills this process too if that runs
+    /// steps itself that the guard was told of.
+    pub async fn expire_at(&self, at: Option<Time>) {
+        // An error means that the guard is dead, and with it every step.
+        drop(self.orders.send(Command::Tell(Request::Expire { at })).await);
+    }
+
     /// Says that the leader has judged the outcomes of these steps. It never waits: what there is no room for goes with
     /// what follows.
     pub fn settle(&self, fences: impl IntoIterator<Item = Fence>) {

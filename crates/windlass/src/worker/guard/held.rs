@@ -13,12 +13,14 @@ pub(super) struct Held {
     /// Who started this guard.
     worker: Option<Pid>,
     steps: BTreeMap<Fence, Option<Deadline>>,
+    /// When nothing of any step may be alive, here or in the worker.
+    expires_at: Option<Time>,
 }
 
 impl Held {
     /// Nothing yet, of the process that started this one.
     pub(super) fn of_parent() -> Self {
-        Self { worker: getppid(), steps: BTreeMap::new() }
+        Self { worker: getppid(), steps: BTreeMap::new(), expires_at: None }
     }
 
     /// A step has begun, or has another deadline.
@@ -38,14 +40,25 @@ impl Held {
         self.steps.remove(&fence);
     }
 
-    /// When the worker has to be dead, if nothing changes.
+    /// Sets when nothing of any step may be alive.
+    pub(super) const fn set_expiry(&mut self, at: Option<Time>) {
+        self.expires_at = at;
+    }
+
+    /// Whether nothing of any step may be alive any more.
+    pub(super) fn has_expired(&self, now: Time) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// When something has to be ended, if nothing changes.
     pub(super) fn due(&self) -> Option<Time> {
-        self.steps.values().flatten().map(|deadline| deadline.kills_at).min()
+        let deadlines = self.steps.values().flatten().map(|deadline| deadline.kills_at);
+        deadlines.chain(self.expires_at).min()
     }
 
     /// Kills the worker if a step of it is alive past its deadline. All that follows from its death follows.
     pub(super) fn enforce(&mut self, now: Time) {
-        if self.due().is_none_or(|at| now < at) {
+        if self.steps.is_empty() || self.due().is_none_or(|at| now < at) {
             return;
         }
         self.steps.clear();

@@ -28,6 +28,8 @@ pub(super) enum Request {
     Stop { fence: Fence, how: StopHow, grace: Span },
     /// When it is to end if nothing else is said.
     Deadline { fence: Fence, at: Option<Deadline> },
+    /// When nothing of any step may be alive, if nothing else is said.
+    Expire { at: Option<Time> },
     /// What to tell, and whom, if the worker dies.
     Will(Will),
     /// The leader has judged the outcomes of these.

@@ -108,7 +108,8 @@ impl Process {
                     state = self.state();
                 }
                 Heard::HungStart => return Ok(Left::HungStart),
-                Heard::Bye => return Ok(Left::WithGoodbye),
+                // The worker itself tells what became of its steps, if it goes on at all.
+                Heard::Bye | Heard::Expired => return Ok(Left::WithGoodbye),
                 Heard::Death => return Ok(Left::WithoutAWord),
             }
             bury(self.start_line(state)?);

@@ -39,6 +39,8 @@ pub(super) enum Heard {
     Start(Start),
     /// The worker said goodbye.
     Bye,
+    /// Nothing of any step may be alive any more.
+    Expired,
     /// The worker is gone without a word.
     Death,
     /// The step of a tether is to be killed, and its start has not returned.
@@ -190,6 +192,10 @@ impl State {
         }
         self.charges.iter_mut().for_each(|charge| charge.enforce(now));
         self.held.enforce(now);
+        if self.held.has_expired(now) {
+            self.close();
+            return Ok(Heard::Expired);
+        }
         if self.is_tether && self.charges.iter().any(Charge::is_hung) {
             // What its start comes to when it is killed is of no interest: the guard knows enough. It fails if the guard is gone.
             let _ = self.socket.shutdown(Shutdown::Both);
@@ -298,6 +304,7 @@ impl State {
                     self.held.set_deadline(fence, at);
                     self.with(fence, |charge| charge.set_deadline(at));
                 }
+                Request::Expire { at } => self.held.set_expiry(at),
                 Request::Will(will) => self.testament.leave(will),
                 Request::Settled(fences) => self.testament.settled(&fences),
                 Request::Bye => return Ok(Heard::Bye),
@@ -317,6 +324,7 @@ impl State {
                 | Request::Withdraw { .. }
                 | Request::Stop { .. }
                 | Request::Deadline { .. }
+                | Request::Expire { .. }
                 | Request::Will(_)
                 | Request::Bye => {}
             }

@@ -5,9 +5,13 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use windlass::core::id::Fence;
+use windlass::core::time::Span;
+use windlass::worker::Clock;
 use windlass::worker::guard::{Exit, NotSpawnedCause};
 
-use super::arrange::{guard, rest, run, shell, started, step, story};
+use super::arrange::{
+    guard, guard_with_tethers, is_alive, rest, run, shell, started, step, story,
+};
 
 #[test]
 fn exit_codes_and_signals_are_told_apart() {
@@ -143,6 +147,23 @@ fn the_memory_of_a_guard_is_hidden_and_that_of_a_step_is_not() {
             assert_eq!((owner(&guard.pid().to_string()), owner(&pid)), (0, own));
         }
         guard.end().await;
+    });
+}
+
+#[test]
+fn guard_ends_with_all_its_steps_when_it_expires() {
+    story(async {
+        for guard in [guard().await, guard_with_tethers().await] {
+            let (waits, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;
+            guard.expire_at(Some(Clock::of_machine().now() + Span::secs(100))).await;
+            guard.expire_at(None).await;
+            let other = run(&guard, shell(2, "exit 3")).await.0;
+            assert_eq!(other, Exit::Code(3), "it has not expired");
+            guard.expire_at(Some(Clock::of_machine().now())).await;
+            assert_eq!(waits.gone().await, Exit::Lost);
+            assert!(!is_alive(&pid));
+            guard.over().await;
+        }
     });
 }
 

@@ -6,6 +6,7 @@ mod crowd;
 mod deaths;
 mod expected;
 mod faults;
+mod lapse;
 mod letters;
 mod pace;
 mod parity;

@@ -123,6 +123,9 @@ impl Relay {
                 return Ok(left);
             }
             self.held.enforce(now);
+            if self.held.has_expired(now) {
+                return Ok(WorkerLeft::WithGoodbye);
+            }
             self.steps.iter_mut().for_each(|step| step.enforce(now));
             self.take_tethers(now)?;
             self.see_to_orphans(now)?;
@@ -271,6 +274,7 @@ impl Relay {
                     step.pass_on(&Request::Deadline { fence, at });
                 });
             }
+            Request::Expire { at } => self.held.set_expiry(at),
             Request::Will(will) => self.testament.leave(will),
             Request::Settled(fences) => self.testament.settled(&fences),
             // No step stands in line where leases expire.
@@ -290,6 +294,7 @@ impl Relay {
                 | Request::Withdraw { .. }
                 | Request::Stop { .. }
                 | Request::Deadline { .. }
+                | Request::Expire { .. }
                 | Request::Will(_)
                 | Request::Bye => {}
             }
