@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::expand::Work;
 use crate::id::StepIx;
-use crate::plan::{Condition, Plan, StepSpec, When};
+use crate::plan::{Plan, StepSpec, When};
 
 /// Values with fewer bytes are found everywhere in harmless output, so they are not masked.
 pub const MASKED_MIN: usize = 6;
@@ -120,8 +120,10 @@ pub struct MissingSecret {
     pub step: String,
 }
 
-/// The secrets that a run on one machine is certain to lack. Steps that a condition may exclude do not count, nor those
-/// that the machine does not run.
+/// The secrets that steps of a run on one machine list and that it lacks. Only those steps do not count that a condition
+/// over params excludes, or that the machine does not run. A step that may turn out not to run counts: one with a
+/// condition over outputs, one that is done once under a key, and one that runs only after a failure. Whether they run is
+/// known when others have run, and a notification that cannot be sent is better known before.
 pub fn missing_secrets(
     plan: &Plan,
     runs: impl Fn(StepIx, &StepSpec) -> bool,
@@ -132,8 +134,8 @@ pub fn missing_secrets(
     let mut last: Option<Arc<str>> = None;
     for step in plan.nodes() {
         let Some(spec) = plan.spec(step) else { continue };
-        let certain = spec.when == When::Holds && spec.condition != Condition::Failure;
-        if !certain || !runs(step, spec) {
+        let is_excluded = matches!(spec.when, When::Fails(_));
+        if is_excluded || !runs(step, spec) {
             continue;
         }
         let text = plan.work(step);

@@ -169,7 +169,7 @@ impl<'a> Runner<'a> {
         Ok(report)
     }
 
-    /// Refuses a run that is certain to lack a secret, before anything starts.
+    /// Refuses a run that lacks a secret, before anything starts.
     fn refuse_missing(&self, plan: &Plan) -> Result<(), RunError> {
         let labels = self.all_labels(&self.pipeline.callees());
         let missing = missing_here(plan, |_, spec| spec.placement.requirement.matches(&labels));

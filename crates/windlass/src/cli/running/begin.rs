@@ -14,7 +14,7 @@ use windlass_core::summary::Summary;
 
 use super::company::{self, Company};
 use super::interrupts::Interrupts;
-use super::missing::refuse_missing;
+use super::missing::{refuse_missing, refuse_missing_of_rest};
 use super::order::{Order, What};
 use super::watch::{Watch, Watched};
 use crate::chance::new_run;
@@ -319,6 +319,7 @@ async fn resume(order: &Order, stores: &Stores) -> Result<Resumed, CliError> {
     let pipeline = plan.as_ref().map_or("", |plan| plan.pipeline());
     match unfinished(&records, named, pipeline) {
         Some(summary) => {
+            refuse_missing_of_rest(order, &summary)?;
             tell_changes(order, &summary, plan.as_deref());
             Ok(Resumed::GoesOn(summary.run()))
         }

@@ -84,7 +84,7 @@ pub fn process_environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// The secrets that a plan is certain to lack in this process.
+/// The secrets that steps of a plan list and this process lacks.
 pub fn missing_here(plan: &Plan, runs: impl Fn(StepIx, &StepSpec) -> bool) -> Vec<MissingSecret> {
     let environment = process_environment();
     let is_set =

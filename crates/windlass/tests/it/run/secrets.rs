@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
+
 use super::arrange::Place;
 
 const SECRET: &str = "hunter2/\"käse\"+zz top";
@@ -108,6 +110,66 @@ steps:
     assert_eq!(place.run("run").code, Some(0));
     let ended = place.run("run -p deploy=true");
     assert!(ended.code == Some(2) && ended.err.contains("OTHER"), "{ended:?}");
+}
+
+/// Steps that may turn out not to need their secret, when others have run.
+#[test]
+fn secret_of_a_step_that_only_params_could_exclude_is_missed_before_anything_starts() {
+    let steps = [
+        "if: steps.first.outputs.go == 'yes'",
+        "if: failure()",
+        "if: always()",
+        "idempotent: v1",
+    ];
+    for condition in steps {
+        let pipeline = format!(
+            r#"
+name: s
+steps:
+  first: {{ outputs: [go], run: 'echo ran >> trace; echo go=no > "$WINDLASS_OUTPUT"' }}
+  s:
+    needs: first
+    {condition}
+    secrets: [TOKEN]
+    run: 'true'
+"#
+        );
+        let place = Place::with(&pipeline);
+        let ended = place.run("run");
+        assert_eq!(ended.code, Some(2), "{condition}: {ended:?}");
+        assert!(ended.err.contains("secret TOKEN is not set (step `s`)"), "{}", ended.err);
+        assert_eq!(place.read("trace"), "", "{condition}");
+        let place = Place::with(&pipeline).set("TOKEN", SECRET);
+        assert_eq!(place.run("run").code, Some(0), "{condition}");
+    }
+}
+
+#[test]
+fn run_whose_steps_lack_a_secret_by_now_is_not_resumed_before_it_is_set() {
+    let pipeline = r"
+name: s
+steps:
+  first: { secrets: [ONCE], run: 'echo first >> trace' }
+  waits: { needs: first, run: 'echo waits >> trace; until [ -e enough ]; do sleep 0.02; done' }
+  s: { needs: waits, secrets: [TOKEN], run: 'echo s >> trace' }
+";
+    let place = Place::with(pipeline);
+    let mut command = place.command("run");
+    command.env("TOKEN", SECRET).env("ONCE", SECRET);
+    let interrupted = place.start_command(command);
+    place.until_lines("trace", 2);
+    interrupted.signal(Signal::KILL);
+    drop(interrupted);
+    place.file("enough", "");
+    let ended = place.run("run --resume");
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let said = "the run was not resumed: secret TOKEN is not set (step `s`)";
+    assert!(ended.err.contains(said), "{}", ended.err);
+    assert!(!ended.err.contains("ONCE"), "that step has ended: {}", ended.err);
+    assert_eq!(place.lines("trace"), ["first", "waits"], "nothing has started");
+    let place = place.set("TOKEN", SECRET);
+    assert_eq!(place.run("run --resume").code, Some(0));
+    assert_eq!(place.lines("trace"), ["first", "waits", "waits", "s"]);
 }
 
 #[test]
