@@ -39,41 +39,47 @@ pub(super) const TERM: &str =
     "SELECT term, until > clock_timestamp() AS lasts FROM windlass_leader WHERE id = 1";
 
 /// Takes the next term if the last one is over. The history of a server is told by its identifier and its timeline: a
-/// restored backup and a promoted standby have another one. Terms that were won since and are lost must not come again:
-/// where the server may be another one, which a restart is enough for, the next term is the time in milliseconds, greater
-/// than any before in whatever history, since terms are won more slowly than time passes.
+/// restored base backup and a promoted standby have another one. Terms that were won since and are lost must not come again:
+/// where the server may be another one, which a restart is enough for, or rows were put back, the next term is the time in
+/// milliseconds, greater than any before in whatever history, since terms are won more slowly than time passes.
 ///
-/// Another server or timeline has lost what the last one had and this one had not: `lost`. A server that was restarted may
+/// Another server or timeline has lost what the last one had and this one had not: `lost`. So have rows that were put back
+/// from a dump (migration 8), and a journal without the row of a leader. A server that was restarted may
 /// be a copy of its files, put back: `unproven`, unless the candidate knows better ([`Terms`](super::terms::Terms)).
 /// A term that wrote nothing hands on what it found.
 pub(super) const CAMPAIGN: &str = "
     INSERT INTO windlass_leader AS led
-        (id, term, node, address, since, until, store, generation, server_since)
-    SELECT 1, 1, $1, $2, clock_timestamp(),
+        (id, term, node, address, since, until, store, generation, server_since, history)
+    SELECT 1,
+        CASE WHEN journal.is_led THEN (extract(epoch FROM clock_timestamp()) * 1000)::bigint ELSE 1 END,
+        $1, $2, clock_timestamp(),
         clock_timestamp() + $3 * interval '1 millisecond', history.store, 0,
-        pg_postmaster_start_time()
+        pg_postmaster_start_time(), CASE WHEN journal.is_led THEN 'lost' ELSE 'unbroken' END
     FROM (SELECT system_identifier || '/' ||
             substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) AS store
-          FROM pg_control_system()) AS history
+          FROM pg_control_system()) AS history,
+         (SELECT EXISTS (SELECT FROM windlass_journal)
+            OR EXISTS (SELECT FROM windlass_snapshots) AS is_led) AS journal
     ON CONFLICT (id) DO UPDATE SET
-        term = CASE
-            WHEN led.store = excluded.store AND led.server_since = excluded.server_since
-            THEN led.term + 1
-            ELSE greatest(led.term + 1,
-                (extract(epoch FROM clock_timestamp()) * 1000)::bigint) END,
         node = excluded.node, address = excluded.address,
         since = excluded.since, until = excluded.until,
         store = excluded.store, server_since = excluded.server_since,
-        generation = led.generation + (led.store <> excluded.store)::integer,
         previous = led.term,
-        history = CASE
-            WHEN led.store NOT IN (excluded.store, 'copied') THEN 'lost'
-            WHEN led.history <> 'unbroken' AND led.term IS DISTINCT FROM (
-                SELECT journal.term FROM windlass_journal AS journal
-                ORDER BY journal.position DESC LIMIT 1) THEN led.history
-            WHEN led.store = excluded.store AND led.server_since = excluded.server_since
-            THEN 'unbroken'
-            ELSE 'unproven' END
+        (term, generation, history) = (SELECT
+            CASE WHEN same AND NOT lost THEN led.term + 1
+                ELSE greatest(led.term + 1,
+                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint) END,
+            led.generation + (lost OR led.store <> excluded.store)::integer,
+            CASE WHEN lost THEN 'lost'
+                WHEN led.history <> 'unbroken' AND led.term IS DISTINCT FROM (
+                    SELECT journal.term FROM windlass_journal AS journal
+                    ORDER BY journal.position DESC LIMIT 1) THEN led.history
+                WHEN same THEN 'unbroken'
+                ELSE 'unproven' END
+            FROM (SELECT led.store = excluded.store
+                    AND led.server_since = excluded.server_since AS same,
+                led.store NOT IN (excluded.store, 'copied') OR windlass_is_restored(
+                    led.xmin, led.written, led.head, led.head_batch) AS lost) AS found)
     WHERE led.until <= clock_timestamp()
     RETURNING term, generation, history, previous,
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";

@@ -33,6 +33,7 @@ pub(crate) const TABLES: Tables = Tables {
         include_str!("migrations/0005_history.sql"),
         include_str!("migrations/0006_snapshots.sql"),
         include_str!("migrations/0007_condemned.sql"),
+        include_str!("migrations/0008_witness.sql"),
     ],
 };
 

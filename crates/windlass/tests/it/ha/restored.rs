@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::arrange::Fleet;
+use super::arrange::{Fleet, TTL};
 use crate::postgres::server::Server;
 use crate::run::arrange::until;
 
@@ -98,4 +98,70 @@ fn a_standby_that_lagged_and_is_promoted_begins_another_generation() {
     standby.promote();
     fleet.move_to(standby);
     goes_on_in_another_generation(&mut fleet, &kept, &lost);
+}
+
+/// Takes a lock, and goes on until it may end.
+fn locks(name: &str) -> String {
+    format!(
+        "name: {name}\nsteps:\n  s: {{ lock: quay, run: 'echo $WINDLASS_FENCE >> {name}; until test -e {name}-go; do sleep 0.05; done' }}\n"
+    )
+}
+
+/// What holds a lock is lost with the store: its controller, started again on what was put back, grants that lock to no other
+/// step and says until when, also after the lost lease would have ended.
+fn a_lock_of_a_lost_grant_waits(fleet: &mut Fleet, put_back: impl FnOnce(&mut Fleet)) {
+    fleet.submit(&locks("first"));
+    fleet.place.until_lines("first", 1);
+    put_back(fleet);
+    fleet.restart(0);
+    let second = fleet.submit(&locks("second"));
+    let to = format!("--to {}", fleet.addresses());
+    let waits = || fleet.place.run(&format!("why {second} s {to}")).out;
+    let reason = "the store's history is not proven unbroken, a lock holder may still run";
+    until("it says why it waits", || waits().contains(reason));
+    let began = fleet.psql("SELECT clock_timestamp()");
+    let beyond = format!(
+        "SELECT clock_timestamp() > timestamptz '{began}' + interval '{} s'",
+        TTL.as_secs() + 1
+    );
+    fleet.until_psql(&beyond, "t");
+    assert!(waits().contains(reason), "{}", waits());
+    let shown = fleet.place.run(&format!("locks {to}")).out;
+    assert!(shown.contains("nobody before 20"), "{shown}");
+    let far = fleet.get("/locks")[0]["embargo"].as_str().expect("a time").to_owned();
+    let far = fleet.psql(&format!("SELECT '{far}' > timestamptz '{began}' + interval '9 min'"));
+    assert_eq!(far, "t", "as long as the longest lease may be");
+    assert!(!fleet.place.path().join("second").exists(), "it was not granted");
+    // What takes no lock goes on, under fences that come after all that are lost.
+    let next = fleet.submit("name: next\nsteps:\n  s: { run: 'echo $WINDLASS_FENCE >> next' }\n");
+    assert_eq!(fleet.ended(&next)["status"], "succeeded");
+    let fence = |name: &str| fleet.place.lines(name)[0].parse::<u64>().expect("a number");
+    assert!(fence("next") > fence("first") && fence("next") >> 48 == 1, "another generation");
+}
+
+#[test]
+fn a_lock_that_was_held_before_files_were_put_back_waits_for_the_longest_lease() {
+    let mut fleet = Fleet::on_a_server_of_its_own(1);
+    let _one = fleet.worker("one", "--slots 3");
+    fleet.server.stop();
+    fleet.server.back_up();
+    fleet.server.start_again();
+    a_lock_of_a_lost_grant_waits(&mut fleet, |fleet| {
+        fleet.kill(0);
+        fleet.server.stop();
+        fleet.server.restore();
+        fleet.server.start_again();
+    });
+}
+
+/// The server ran all the time: neither its identifier nor its timeline nor its start has changed.
+#[test]
+fn a_lock_that_was_held_before_a_dump_was_put_back_waits_for_the_longest_lease() {
+    let mut fleet = Fleet::start(1);
+    let _one = fleet.worker("one", "--slots 3");
+    let dump = fleet.server.dump(&fleet.schema);
+    a_lock_of_a_lost_grant_waits(&mut fleet, |fleet| {
+        fleet.kill(0);
+        fleet.server.put_back(&fleet.schema, &dump);
+    });
 }

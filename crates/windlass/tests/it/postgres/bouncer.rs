@@ -14,6 +14,7 @@ use windlass::link::post::{Links, Site};
 use windlass::logs::{LogStore, PostgresLogs};
 use windlass::tables::PostgresTables;
 
+use super::durability::{WATCH, write};
 use super::server::{Account, fresh_name, shared};
 use crate::run::arrange::{deep, until};
 
@@ -102,6 +103,18 @@ fn a_journal_keeps_its_promises_through_a_pooler() {
         let (address, schema) = bouncer().fresh();
         Storage { address, schema }
     });
+}
+
+/// A pooler takes no settings with a connection: each transaction has to say what it waits for.
+#[test]
+fn commits_wait_for_the_disk_through_a_pooler_whatever_the_role_is_set_to() {
+    let (address, role) = bouncer().fresh();
+    shared().psql(&format!("ALTER ROLE {role} SET synchronous_commit = off"));
+    drop(block_on(PostgresJournal::open(&address, PostgresOptions::default())).expect("it opens"));
+    let psql = |statements: &str| shared().psql_in(&role, "postgres", statements);
+    psql(WATCH);
+    assert_eq!(psql("SHOW synchronous_commit"), "off", "it is what sessions get");
+    assert_eq!(write(&address, &psql), "batch on, condemned on");
 }
 
 #[test]

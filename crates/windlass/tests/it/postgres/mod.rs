@@ -3,9 +3,11 @@
 mod archive;
 mod bouncer;
 mod copy;
+mod durability;
 mod journal;
 mod logs;
 mod migrations;
+mod restored;
 pub(crate) mod server;
 mod standby;
 mod tables;

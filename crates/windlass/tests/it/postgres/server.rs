@@ -164,6 +164,43 @@ impl Server {
         assert!(copied.expect("there is cp").success(), "{from} is copied");
     }
 
+    /// Everything in a schema, as `pg_dump` writes it.
+    pub(crate) fn dump(&self, schema: &str) -> String {
+        let mut dump = self.client("pg_dump");
+        let dumped = dump.args(["-n", schema]).output().expect("pg_dump is installed");
+        assert!(dumped.status.success(), "{dumped:?}");
+        String::from_utf8(dumped.stdout).expect("it is text")
+    }
+
+    /// Puts a dump in the place of what is in a schema.
+    pub(crate) fn put_back(&self, schema: &str, dump: &str) {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let drop = format!("SET client_min_messages = warning; DROP SCHEMA {schema} CASCADE;\n");
+        fs::write(file.path(), drop + dump).expect("there is room");
+        let mut psql = self.client("psql");
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]).arg(file.path());
+        let restored = psql.output().expect("psql is installed");
+        assert!(restored.status.success(), "{restored:?}");
+    }
+
+    /// What statements print to a role in a database, in a session of their own.
+    pub(super) fn psql_in(&self, role: &str, database: &str, statements: &str) -> String {
+        let mut psql = self.client("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
+        psql.args(["-U", role, "-d", database, "-c", statements]);
+        let printed = psql.output().expect("psql is installed");
+        assert!(printed.status.success(), "{printed:?}");
+        String::from_utf8(printed.stdout).expect("it is text").trim().to_owned()
+    }
+
+    /// A program that connects to it as its owner.
+    fn client(&self, name: &str) -> Command {
+        let mut client = Command::new(program(name));
+        client.args(["-U", "windlass", "-d", "postgres", "-p", &self.port.to_string(), "-h"]);
+        client.arg(&self.folder);
+        client
+    }
+
     /// The socket that it listens on.
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.join(format!(".s.PGSQL.{}", self.port))

@@ -1,0 +1,163 @@
+//! A store that was put back inside its own server: no restart, no other timeline, and yet another history.
+
+use windlass::conformance::{block_on, history};
+use windlass::core::engine::StoreHistory;
+use windlass::core::id::Term;
+use windlass::core::time::Span;
+use windlass::journal::{
+    Append, BatchId, Campaign, Candidate, Journal as _, Leadership, Position, PostgresJournal,
+    PostgresOptions,
+};
+
+use super::server::shared;
+use crate::run::arrange::until;
+
+const TERM: Span = Span::secs(1);
+
+/// A schema with a journal, and leaders that come one after the other.
+struct Store {
+    address: String,
+    schema: String,
+}
+
+impl Store {
+    /// A journal of three batches in several partitions, whose leader has given its term up behind the last.
+    fn new() -> Self {
+        let (address, schema) = shared().fresh();
+        let store = Self { address, schema };
+        let (journal, won) = store.led();
+        store.append(&journal, won, 3);
+        block_on(journal.resign(won.term)).expect("it answers");
+        store
+    }
+
+    fn psql(&self, statements: &str) -> String {
+        shared().psql(&format!("SET search_path = {};\n{statements}", self.schema))
+    }
+
+    /// The next leader, in a process that knows nothing of the last one. Terms are short, and end by time.
+    fn led(&self) -> (PostgresJournal, Leadership) {
+        let options = PostgresOptions { term: TERM, partition: 2 };
+        let journal = block_on(PostgresJournal::open(&self.address, options)).expect("it opens");
+        let candidate = Candidate { node: "ann".to_owned(), address: None };
+        let mut won = None;
+        until("the last term is over", || {
+            match block_on(journal.campaign(candidate.clone())) {
+                Ok(Campaign::Won(it)) => won = Some(it),
+                Ok(Campaign::LedBy { .. }) => {}
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+            won.is_some()
+        });
+        (journal, won.expect("it was won"))
+    }
+
+    /// The same, and it gives its term up at once.
+    fn won(&self) -> Leadership {
+        let (journal, won) = self.led();
+        block_on(journal.resign(won.term)).expect("it answers");
+        won
+    }
+
+    /// So many batches of one event behind the head.
+    fn append(&self, journal: &PostgresJournal, won: Leadership, count: u64) {
+        let event = history().batches[0][0].clone();
+        for at in won.head.0..won.head.0 + count {
+            let (batch, events) = (BatchId(won.term.0 << 8 | at), vec![event.clone()]);
+            let append = Append { term: won.term, after: Position(at), batch, events };
+            assert_eq!(block_on(journal.append(append)), Ok(Position(at + 1)), "{}", self.schema);
+        }
+    }
+
+    /// What a history that is lost comes to, for a leader whose store was put back to the term of another one.
+    fn is_lost(&self, before: Leadership) {
+        let won = self.won();
+        assert_eq!(won.history, StoreHistory::Lost);
+        assert_eq!(won.generation, before.generation + 1);
+        assert!(won.term > Term(1_000_000_000_000), "no term comes again: {won:?}");
+        assert_eq!(self.won().history, StoreHistory::Lost, "a term that wrote nothing hands it on");
+        let (journal, won) = self.led();
+        self.append(&journal, won, 1);
+        block_on(journal.resign(won.term)).expect("it answers");
+        let next = self.won();
+        assert_eq!(next.history, StoreHistory::Unbroken, "and one that wrote does not");
+        assert_eq!(next.generation, won.generation);
+    }
+}
+
+#[test]
+fn a_dump_that_is_restored_into_the_same_server_is_lost_history() {
+    let store = Store::new();
+    let dump = shared().dump(&store.schema);
+    let (journal, won) = store.led();
+    assert_eq!(won.history, StoreHistory::Unbroken);
+    store.append(&journal, won, 2);
+    drop(journal);
+    shared().put_back(&store.schema, &dump);
+    store.is_lost(won);
+}
+
+/// Tables of the same name, and what was in them: no dump is needed for it.
+#[test]
+fn a_journal_that_was_put_back_alone_is_lost_history() {
+    let store = Store::new();
+    store.psql("CREATE TABLE kept AS SELECT * FROM windlass_journal");
+    let (journal, won) = store.led();
+    store.append(&journal, won, 2);
+    store.psql("DELETE FROM windlass_journal; INSERT INTO windlass_journal SELECT * FROM kept");
+    store.is_lost(won);
+}
+
+#[test]
+fn a_row_of_the_leader_that_was_put_back_alone_is_lost_history() {
+    let store = Store::new();
+    store.psql("CREATE TABLE kept AS SELECT * FROM windlass_leader");
+    let (journal, won) = store.led();
+    store.append(&journal, won, 2);
+    let back = "TRUNCATE windlass_leader; INSERT INTO windlass_leader SELECT * FROM kept";
+    store.psql(&format!("BEGIN; {back}; COMMIT"));
+    store.is_lost(won);
+    store.psql("TRUNCATE windlass_leader");
+    let won = store.won();
+    assert_eq!(won.history, StoreHistory::Lost, "a journal without its leader");
+    assert!(won.term > Term(1_000_000_000_000), "no term comes again: {won:?}");
+}
+
+#[test]
+fn batches_that_are_missing_are_lost_history() {
+    let store = Store::new();
+    let won = store.won();
+    store.psql("DELETE FROM windlass_journal WHERE position = 3");
+    store.is_lost(won);
+}
+
+/// What a database does to its tables by itself, or has done to them, is no other history.
+#[test]
+fn tables_that_were_frozen_or_rewritten_by_a_vacuum_are_unbroken_history() {
+    let store = Store::new();
+    for vacuum in ["VACUUM FREEZE", "VACUUM FULL", "VACUUM FULL FREEZE", "ANALYZE", "CLUSTER"] {
+        let by = |table: &str, key: &str| match vacuum {
+            "CLUSTER" => format!("CLUSTER {table} USING {key}"),
+            _ => format!("{vacuum} {table}"),
+        };
+        store.psql(&by("windlass_leader", "windlass_leader_pkey"));
+        store.psql(&by("windlass_journal_1", "windlass_journal_1_pkey"));
+        let won = store.won();
+        assert_eq!(won.history, StoreHistory::Unbroken, "{vacuum}");
+        assert_eq!(won.generation, 0, "{vacuum}");
+    }
+}
+
+/// The row of the leader names a batch that has left since.
+#[test]
+fn a_batch_that_has_left_is_not_missing() {
+    let store = Store::new();
+    let (journal, won) = store.led();
+    store.append(&journal, won, 2);
+    assert_eq!(store.psql("SELECT head FROM windlass_leader"), "3");
+    store.psql(
+        "DELETE FROM windlass_journal WHERE position <= 4;
+         UPDATE windlass_journal_state SET pruned = 4",
+    );
+    assert_eq!(store.won().history, StoreHistory::Unbroken);
+}
