@@ -47,6 +47,8 @@ pub enum Bug {
     JoinCountedTwice,
     /// A late outcome is applied to its step.
     LateOutcomeApplied,
+    /// The outcome of a lease that was given up counts although the step was handed out again since.
+    OvertakenReportCounts,
     /// The deposed leader's own worker keeps running what holds a lock.
     DeposedWorkerKeepsLock,
     /// A lease ahead is given to another worker without waiting for its holder's word.
@@ -95,7 +97,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -116,6 +118,7 @@ impl Bug {
         Self::DoubleAppendAfterUnknown,
         Self::JoinCountedTwice,
         Self::LateOutcomeApplied,
+        Self::OvertakenReportCounts,
         Self::DeposedWorkerKeepsLock,
         Self::TakenBackWhileStarting,
         Self::RepeatedGrantRunsAgain,

@@ -96,6 +96,10 @@ pub const PREFERS_PATIENCE: Span = Span::secs(2);
 /// so that a step that ends its worker at once is bounded too.
 pub const UNHEARD_MAX: u16 = 8;
 
+/// Hand-outs of an attempt that are free of charge because a change of leaders came between; from then on they count, so that
+/// a step that ends its leader with its worker is bounded too.
+pub const INTERRUPTED_MAX: u16 = 8;
+
 /// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.
 pub(super) const BRAKE_WORKERS: usize = 5;
 

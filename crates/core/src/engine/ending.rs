@@ -1,15 +1,26 @@
 //! What follows when a lease ends: the step is done, is tried again, or is handed out again.
 
-use super::config::UNHEARD_MAX;
+use super::config::{INTERRUPTED_MAX, UNHEARD_MAX};
 use super::decide::Out;
 use super::event::{EndedAs, Event, Next};
 use super::lease::Lease;
 use super::state::Engine;
-use crate::id::Seq;
+use crate::id::{Seq, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, StepStatus};
 use crate::plan::{Retry, RetryOn};
 use crate::session::StopReason;
 use crate::time::Span;
+
+/// An attempt whose outcome is known.
+#[derive(Clone, Copy)]
+struct Tried {
+    run: u32,
+    step: StepIx,
+    /// The worker that it ran on.
+    worker: u32,
+    /// Whether it was told to stop.
+    stopped: bool,
+}
 
 impl Engine {
     /// Ends a lease.
@@ -34,8 +45,8 @@ impl Engine {
         let lease = &self.leases[lease_ix];
         match outcome.kind {
             OutcomeKind::Succeeded => Next::Done(StepStatus::Succeeded),
-            OutcomeKind::Failed => self.retry(out, lease, outcome, StepStatus::Failed),
-            OutcomeKind::TimedOut => self.retry(out, lease, outcome, StepStatus::TimedOut),
+            OutcomeKind::Failed => self.retry(out, tried(lease), outcome, StepStatus::Failed),
+            OutcomeKind::TimedOut => self.retry(out, tried(lease), outcome, StepStatus::TimedOut),
             OutcomeKind::Released | OutcomeKind::Cancelled | OutcomeKind::Lost
                 if lease.stop.is_some() =>
             {
@@ -47,22 +58,39 @@ impl Engine {
         }
     }
 
-    fn retry(&self, out: &mut Out, lease: &Lease, outcome: &Outcome, end: StepStatus) -> Next {
-        let run = &self.runs[lease.run];
-        let spec = run.spec(lease.step);
-        let state = run.step(lease.step);
-        let stopped = lease.stop.is_some() || run.stops(spec.condition);
+    /// What follows for a step that waits to be handed out again when the outcome of its former lease comes; `None` if the
+    /// outcome says nothing about the step.
+    pub(super) fn next_late(
+        &self,
+        out: &mut Out,
+        ((run, step), worker): ((u32, StepIx), u32),
+        outcome: &Outcome,
+    ) -> Option<Next> {
+        let tried = Tried { run, step, worker, stopped: false };
+        match outcome.kind {
+            OutcomeKind::Succeeded => Some(Next::Done(StepStatus::Succeeded)),
+            OutcomeKind::Failed => Some(self.retry(out, tried, outcome, StepStatus::Failed)),
+            OutcomeKind::TimedOut => Some(self.retry(out, tried, outcome, StepStatus::TimedOut)),
+            OutcomeKind::Cancelled | OutcomeKind::Lost | OutcomeKind::Released => None,
+        }
+    }
+
+    fn retry(&self, out: &mut Out, tried: Tried, outcome: &Outcome, end: StepStatus) -> Next {
+        let run = &self.runs[tried.run];
+        let spec = run.spec(tried.step);
+        let state = run.step(tried.step);
+        let stopped = tried.stopped || run.stops(spec.condition);
         if stopped || state.attempt > spec.retry.times || !is_worth_retrying(&spec.retry, outcome) {
             return Next::Done(end);
         }
         let wait = backoff(&spec.retry, state.attempt, out.luck());
-        let avoid = spec.retry.elsewhere.then(|| self.workers[lease.worker].id);
+        let avoid = spec.retry.elsewhere.then(|| self.workers[tried.worker].id);
         Next::Retry { at: self.now + wait, avoid }
     }
 
-    /// A lost hand-out is repeated while the bound allows. It is free of charge if its worker never said that it had it
-    /// (a few times: a step may kill its worker before that), or if a change of leaders came between. Nothing is free for a step that must never be handed
-    /// out twice.
+    /// A lost hand-out is repeated while the bound allows. It is free of charge if its worker never said that it had it, or
+    /// if a change of leaders came between; each a few times only, since a step may kill its worker before that, or the
+    /// leader with it. Nothing is free for a step that must never be handed out twice.
     fn lost(&self, lease: &Lease, ended: EndedAs) -> Next {
         let run = &self.runs[lease.run];
         let spec = run.spec(lease.step);
@@ -80,13 +108,19 @@ impl Engine {
             lease.heard == Seq(0) && lease.started_at.is_none()
         };
         let unheard = !ended.is_reported() && undelivered && lease.delivery <= UNHEARD_MAX;
-        let interrupted = lease.term != self.term || lease.led_since.is_some();
+        let between_terms = lease.term != self.term || lease.led_since.is_some();
+        let interrupted = between_terms && lease.delivery <= INTERRUPTED_MAX;
         let charged = !unheard && !interrupted;
         if charged && run.step(lease.step).losses >= spec.retry.lost {
             return Next::Done(StepStatus::Failed);
         }
         Next::Again { charged }
     }
+}
+
+const fn tried(lease: &Lease) -> Tried {
+    let Lease { run, step, worker, .. } = *lease;
+    Tried { run, step, worker, stopped: lease.stop.is_some() }
 }
 
 /// The status of a step that was told to stop and did.

@@ -161,7 +161,7 @@ pub enum Event {
         /// Why.
         why: StopReason,
     },
-    /// A lease ended, and its locks were freed.
+    /// A lease ended, and its locks were freed. One that is [`EndedAs::Late`] had ended before: its outcome counts after all.
     Ended {
         /// Of which run.
         run: RunId,
@@ -199,7 +199,7 @@ pub enum Event {
         /// How and why.
         settled: Settled,
     },
-    /// An outcome came after its lease had ended; kept as history.
+    /// An outcome came after its lease had ended, and does not count; kept as history.
     LateOutcome {
         /// Of which run.
         run: RunId,
@@ -406,14 +406,33 @@ pub enum EndedAs {
     GivenUp,
     /// Its holder reported the outcome, and for how long it ran.
     Ran(Span),
+    /// It had been given up before its holder reported the outcome, and the step was not handed out again in between.
+    Late {
+        /// For how long it ran, if its holder said so.
+        ran: Option<Span>,
+    },
 }
 
 impl EndedAs {
     /// Whether its holder said how it ended.
     pub const fn is_reported(self) -> bool {
         match self {
-            Self::Reported | Self::Ran(_) => true,
+            Self::Reported | Self::Ran(_) | Self::Late { .. } => true,
             Self::GivenUp => false,
+        }
+    }
+
+    /// Whether the lease had been given up before.
+    pub const fn is_late(self) -> bool {
+        matches!(self, Self::Late { .. })
+    }
+
+    /// For how long it ran, if its holder said so.
+    pub const fn ran(self) -> Option<Span> {
+        match self {
+            Self::Ran(ran) => Some(ran),
+            Self::Late { ran } => ran,
+            Self::Reported | Self::GivenUp => None,
         }
     }
 }

@@ -287,7 +287,10 @@ fn ending(outcome: &Outcome, next: Next, ended: EndedAs) -> Value {
     };
     data.insert("next".to_owned(), next);
     data.insert("reported".to_owned(), ended.is_reported().into());
-    if let EndedAs::Ran(ran) = ended {
+    if ended.is_late() {
+        data.insert("late".to_owned(), true.into());
+    }
+    if let Some(ran) = ended.ran() {
         data.insert("ran_ms".to_owned(), ran.as_millis().into());
     }
     data.into()

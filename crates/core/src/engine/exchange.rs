@@ -6,16 +6,14 @@ use super::decide::Out;
 use super::event::{EndedAs, Event};
 use super::grant::Reach;
 use super::request::Answer;
-use super::run::{Spent, SpentLease, StepState};
 use super::state::Engine;
 use super::timer::Timer;
 use super::worker::WorkerStatus;
-use crate::id::{Fence, Seq, WorkerId};
-use crate::outcome::{Outcome, OutcomeKind, Output};
+use crate::id::{Fence, Seq};
+use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted::Bug;
 use crate::session::{
-    Arrival, Exchange, Finished, InFlight, LeaseRef, Phase, Refusal, ReplyBody, Stop, StopHow,
-    StopReason, Verdict,
+    Arrival, Exchange, InFlight, Phase, Refusal, ReplyBody, Stop, StopHow, StopReason,
 };
 
 /// A reply in the making.
@@ -26,18 +24,6 @@ struct Draft {
     /// would be dropped: the worker may have processed the first, which this leader or an earlier one gave.
     is_first: bool,
     body: ReplyBody,
-}
-
-/// What is known of a lease that is not open.
-enum KnownEnd {
-    /// Its holder's outcome was accepted.
-    Accepted,
-    /// It was given up while this worker held it, and nothing came since.
-    GivenUp(WorkerId),
-    /// Its run is not here any more.
-    Sealed,
-    /// Nothing that matters.
-    Unknown,
 }
 
 impl Engine {
@@ -124,7 +110,7 @@ impl Engine {
         self.notice_loss(out, in_flight.chain(finished));
         // What has no verdict is listed again: a decision need not hold more than it may.
         for finished in exchange.finished.iter().take(self.config.batch_max) {
-            if out.is_heavy() {
+            if out.is_heavy() || out.events.len() >= self.config.batch_max {
                 break;
             }
             self.at_work = Some(finished.lease.run);
@@ -145,83 +131,6 @@ impl Engine {
             let told = told.map(|stop| (stop.fence, ((stop.how, stop.why), draft.seq)));
             self.workers[worker].told.extend(told);
         }
-    }
-
-    /// Accepts an outcome if its lease is open and this worker's. The answer to a repeated report is the one that was
-    /// given before.
-    pub(super) fn judge(&mut self, out: &mut Out, worker: u32, finished: &Finished) -> Verdict {
-        let at = finished.lease;
-        if let Some(lease) = self.acceptable(worker, finished) {
-            if let Some(ran) = finished.ran {
-                self.workers[worker].learn(ran);
-            }
-            let mut outcome = finished.outcome.clone();
-            if !outcome.output.fits() {
-                outcome =
-                    Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) };
-            }
-            let ended = finished.ran.map_or(EndedAs::Reported, EndedAs::Ran);
-            self.end(out, lease, outcome, ended);
-            return Verdict::Accepted;
-        }
-        let forgets = self.config.bugs.on(Bug::ReplyCacheLost) && self.led_at > self.now - self.ttl;
-        match self.known_end(at) {
-            KnownEnd::Accepted if !forgets => Verdict::Accepted,
-            KnownEnd::GivenUp(holder) if holder == self.workers[worker].id => {
-                self.keep_late(out, finished);
-                Verdict::Stale
-            }
-            // A run that is not here was sealed; a fence that was never handed out is nobody's.
-            KnownEnd::Sealed if self.was_granted(at.fence) => {
-                self.keep_late(out, finished);
-                Verdict::Stale
-            }
-            KnownEnd::Accepted | KnownEnd::GivenUp(_) | KnownEnd::Sealed | KnownEnd::Unknown => {
-                Verdict::Stale
-            }
-        }
-    }
-
-    /// What is known of a lease that is not open.
-    fn known_end(&self, at: LeaseRef) -> KnownEnd {
-        let Some(run) = self.run_ids.get(&at.run).map(|run| &self.runs[*run]) else {
-            return KnownEnd::Sealed;
-        };
-        match run.spent.get(&at.fence).filter(|spent| spent.step == at.step) {
-            Some(SpentLease { how: Spent::Reported, .. }) => return KnownEnd::Accepted,
-            Some(SpentLease { how: Spent::GivenUp, holder, .. }) => {
-                return KnownEnd::GivenUp(*holder);
-            }
-            Some(SpentLease { how: Spent::Late, .. }) => return KnownEnd::Unknown,
-            None => {}
-        }
-        let step = run.steps.get(at.step.0 as usize);
-        let ended = |step: &StepState| step.fence == at.fence && step.status.is_terminal();
-        let ever = at.fence != Fence::default();
-        if ever && step.is_some_and(ended) { KnownEnd::Accepted } else { KnownEnd::Unknown }
-    }
-
-    fn keep_late(&mut self, out: &mut Out, finished: &Finished) {
-        let LeaseRef { run, step, fence, .. } = finished.lease;
-        if finished.outcome.kind == OutcomeKind::Released {
-            return;
-        }
-        let mut outcome = finished.outcome.clone();
-        if !outcome.output.fits() {
-            outcome.output = Output::None;
-        }
-        self.emit(out, Event::LateOutcome { run, step, fence, outcome });
-    }
-
-    fn acceptable(&self, worker: u32, finished: &Finished) -> Option<u32> {
-        let at = finished.lease;
-        if self.config.bugs.on(Bug::NoFenceCheck) {
-            let run = &self.runs[*self.run_ids.get(&at.run)?];
-            let lease = run.steps.get(at.step.0 as usize)?.lease;
-            return self.leases.get(lease).map(|_| lease);
-        }
-        let lease = self.lease_of(at.run, at.step, at.fence)?;
-        (self.leases[lease].worker == worker).then_some(lease)
     }
 
     /// A lease that the worker lists: it goes on, or must stop.

@@ -64,8 +64,6 @@ pub(super) struct Embargo {
     pub(super) since: Time,
     /// When every lost grant has ended.
     pub(super) until: Time,
-    /// Fence counts above the first and up to the second were skipped: no lease of this journal has them.
-    pub(super) skipped: (u64, u64),
 }
 
 impl Engine {
@@ -101,21 +99,12 @@ impl Engine {
     pub(super) fn embargo_begins(&mut self, embargo: Option<Time>) {
         if let Some(until) = embargo {
             let by_time = self.now.as_millis().saturating_mul(FENCES_PER_MS).min(FENCE_MAX);
-            let skipped = (self.fences, by_time);
-            self.embargo =
-                Embargo { since: self.now, until: until.max(self.embargo.until), skipped };
+            self.embargo = Embargo { since: self.now, until: until.max(self.embargo.until) };
             self.fences = self.fences.max(by_time);
         }
         if let Some(until) = self.embargo_until() {
             self.timers.set(until, super::timer::Timer::Embargo);
         }
-    }
-
-    /// Whether this journal can have granted a lease with such a fence.
-    pub(super) fn was_granted(&self, fence: Fence) -> bool {
-        let (after, upto) = self.embargo.skipped;
-        let count = fence.count();
-        (1..=self.fences).contains(&count) && !(count > after && count <= upto)
     }
 
     /// Until when lost grants may still run, if they may.

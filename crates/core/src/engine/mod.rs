@@ -10,6 +10,7 @@
 //! | `decide` | which rule answers a request; what is done after every request |
 //! | `submit`, `cancel`, `register`, `exchange`, `sweep` | one request each |
 //! | `grant`, `prefer`, `give_back` | which step goes to which worker; which lease is asked back |
+//! | `judge`, `sealed` | which reported outcome counts; leases of sealed runs that a report may still come of |
 //! | `ending` | what follows when a lease ends: done, retry or another hand-out |
 //! | `settle`, `crewed` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
 //! | `absence`, `clock_doubt` | time in which no leader led; time that nothing may be deleted by |
@@ -47,6 +48,7 @@ mod give_back;
 mod grant;
 mod history;
 mod invariants;
+mod judge;
 mod keys;
 mod lane;
 mod lease;
@@ -58,6 +60,7 @@ mod register;
 mod report;
 mod request;
 mod run;
+mod sealed;
 mod settle;
 mod snapshot;
 mod standing;
@@ -73,7 +76,8 @@ mod worker;
 
 pub use apply::ApplyError;
 pub use config::{
-    ALONE_MAX, BATCH_BYTES_MAX, Config, PREFERS_PATIENCE, REUSED_BYTES_MAX, SLOTS_MAX, UNHEARD_MAX,
+    ALONE_MAX, BATCH_BYTES_MAX, Config, INTERRUPTED_MAX, PREFERS_PATIENCE, REUSED_BYTES_MAX,
+    SLOTS_MAX, UNHEARD_MAX,
 };
 pub use event::{
     CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,

@@ -51,6 +51,7 @@ impl Engine {
             let Worker { id, home, drained, since, kinds, .. } = worker;
             writeln!(text, "{id} {home:?} {drained} {since} {kinds:?}")?;
         }
+        writeln!(text, "{:?}", self.sealed)?;
         writeln!(text, "{:?}", self.keys)?;
         writeln!(text, "{:?}", self.ledger)?;
         for (at, lane) in self.board.lanes.iter() {

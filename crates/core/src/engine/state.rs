@@ -14,6 +14,7 @@ use super::history::Embargo;
 use super::lane::{LaneKey, PerWorkerLimit, Place, Rank, StepKind, StoppedBy};
 use super::lease::Lease;
 use super::run::Run;
+use super::sealed::SealedLeases;
 use super::timer::Timers;
 use super::worker::{Worker, WorkerStatus};
 use crate::access::{Acts, Keyring};
@@ -51,6 +52,8 @@ pub struct Engine {
     pub(super) runs: Slab<Run>,
     pub(super) run_ids: BTreeMap<RunId, u32>,
     pub(super) runs_seen: u64,
+    /// Leases of sealed runs that were given up.
+    pub(super) sealed: SealedLeases,
     /// Nodes of all runs that are not sealed.
     pub(super) nodes: usize,
     /// Bytes of their plans. Counted anew when a snapshot is read.
@@ -162,6 +165,7 @@ impl Engine {
             runs: Slab::default(),
             run_ids: BTreeMap::new(),
             runs_seen: 0,
+            sealed: SealedLeases::default(),
             nodes: 0,
             plan_bytes: 0,
             workers: Slab::default(),

@@ -17,6 +17,8 @@ pub enum Change {
     BackedOff,
     /// Its lease ended and so did the step.
     Ended(StepStatus),
+    /// The outcome of a lease that had been given up counts: the step ends, or waits for its next attempt.
+    EndedLate(StepStatus),
     /// It ended without a lease.
     Settled(StepStatus),
     /// Its outcome was taken from an earlier run.
@@ -48,17 +50,20 @@ pub fn next_status(status: StepStatus, change: Change) -> Result<StepStatus, Ill
         C::Ended(end @ (S::Succeeded | S::Failed | S::TimedOut | S::Cancelled)) => {
             (&[S::Leased, S::Running], end)
         }
+        C::EndedLate(to @ (S::Succeeded | S::Failed | S::TimedOut | S::Waiting)) => {
+            (&[S::Ready], to)
+        }
         C::Settled(end @ (S::Skipped | S::Blocked | S::Cancelled | S::Failed)) => {
             (&[S::Waiting, S::Ready], end)
         }
-        C::Ended(no_end) | C::Settled(no_end) => (&[], no_end),
+        C::Ended(no_end) | C::EndedLate(no_end) | C::Settled(no_end) => (&[], no_end),
     };
     if from.contains(&status) { Ok(to) } else { Err(IllegalChange { status, change }) }
 }
 
 impl Change {
     /// Every change that some status allows, for tables and tests.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::MadeReady,
         Self::Granted,
         Self::Started,
@@ -68,6 +73,10 @@ impl Change {
         Self::Ended(StepStatus::Failed),
         Self::Ended(StepStatus::TimedOut),
         Self::Ended(StepStatus::Cancelled),
+        Self::EndedLate(StepStatus::Succeeded),
+        Self::EndedLate(StepStatus::Failed),
+        Self::EndedLate(StepStatus::TimedOut),
+        Self::EndedLate(StepStatus::Waiting),
         Self::Settled(StepStatus::Skipped),
         Self::Settled(StepStatus::Blocked),
         Self::Settled(StepStatus::Cancelled),
@@ -84,6 +93,7 @@ impl Change {
             Self::HandedBack => "lease ended: released, or lost with hand-outs left",
             Self::BackedOff => "attempt failed, another follows after a wait",
             Self::Ended(_) => "lease ended, and the step with it",
+            Self::EndedLate(_) => "outcome of a lease that was given up came, and counts",
             Self::Settled(_) => "ended without a lease",
             Self::Reused => "outcome taken from an earlier run",
         }

@@ -2,7 +2,7 @@
 
 use super::step::{NONE, Record};
 use super::summary_type::Summary;
-use crate::engine::{CancelLevel, CancelReason, EndedAs, Event, Next, Reused, Settled};
+use crate::engine::{CancelLevel, CancelReason, Event, Next, Reused, Settled};
 use crate::id::{StepIx, Term, WorkerId};
 use crate::outcome::{OutcomeKind, Output, StepStatus};
 use crate::session::StopReason;
@@ -140,12 +140,12 @@ impl Summary {
             if self.cancel.is_some() { StopReason::RunCancelled } else { StopReason::FailFast };
         if let Some(record) = self.last_record(step) {
             record.ended_at = at;
-            if let EndedAs::Ran(ran) = ended {
+            if let Some(ran) = ended.ran() {
                 // Its worker knows better than who was told of its start or its end later, or of neither.
                 let told = record.started_at;
-                let began = if told == Time::ZERO { at - *ran } else { told.min(at - *ran) };
+                let began = if told == Time::ZERO { at - ran } else { told.min(at - ran) };
                 record.started_at = began.max(record.granted_at);
-                record.ended_at = (record.started_at + *ran).min(at);
+                record.ended_at = (record.started_at + ran).min(at);
             }
             record.exit_code = outcome.exit_code;
             record.outcome = Some(outcome.kind);

@@ -18,6 +18,7 @@ mod event_page;
 mod former_lives;
 mod hostile;
 mod instances;
+mod late_outcomes;
 mod leader;
 mod leadership;
 mod lining_up;

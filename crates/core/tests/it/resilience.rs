@@ -163,6 +163,20 @@ fn a_step_that_kills_its_worker_before_it_can_say_so_is_bounded_too() {
 }
 
 #[test]
+fn a_step_that_kills_its_leader_together_with_its_worker_is_bounded_too() {
+    let mut crew = Crew::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.step("poison", lost(2), []));
+    for _ in 0..20 {
+        crew.kill("alpha");
+        crew.take_over();
+        crew.restart("alpha");
+    }
+    let granted = crew.journal.iter().filter(|event| matches!(event, Event::Granted { .. }));
+    assert_eq!(granted.count(), 11, "eight that are free, and three that count");
+    assert_eq!(crew.status("poison"), StepStatus::Failed);
+}
+
+#[test]
 fn a_step_that_must_not_be_handed_out_twice_fails_with_its_worker() {
     let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
     crew.submit("ship", |plan| plan.step("deploy", lost(0), []));

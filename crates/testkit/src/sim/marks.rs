@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 58] = [
+pub(crate) const EXPECTED: [&str; 59] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -25,6 +25,7 @@ pub(crate) const EXPECTED: [&str; 58] = [
     "hand-out charged",
     "hand-out free of charge",
     "hung start ended with its tether",
+    "late outcome counted",
     "late outcome kept",
     "leader froze and woke deposed",
     "leader handed its term over",

@@ -259,6 +259,12 @@ fn endings() -> Vec<Event> {
         ),
         reported(Outcome::exit(-1), done(StepStatus::Failed)),
         ended(Outcome::exit(0), done(StepStatus::Succeeded), EndedAs::Ran(Span::millis(1 << 40))),
+        ended(
+            Outcome::exit(0),
+            done(StepStatus::Succeeded),
+            EndedAs::Late { ran: Some(Span::millis(1 << 40)) },
+        ),
+        ended(Outcome::exit(1), Next::Retry { at, avoid: None }, EndedAs::Late { ran: None }),
         reported(Outcome::plain(OutcomeKind::TimedOut), done(StepStatus::TimedOut)),
         reported(Outcome::plain(OutcomeKind::Cancelled), done(StepStatus::Cancelled)),
         reported(Outcome::exit(75), Next::Retry { at, avoid: Some(WORKER) }),

@@ -9,11 +9,12 @@ use crate::engine::lease::Lease;
 use crate::engine::run::{Avoid, NONE, Spent, SpentLease};
 use crate::engine::state::Engine;
 use crate::engine::timer::Timer;
-use crate::engine::transition::Change;
-use crate::id::Seq;
+use crate::engine::transition::{Change, IllegalChange};
+use crate::id::{Fence, Seq, StepIx, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, Output, StepStatus};
 use crate::planted::Bug;
 use crate::session::{StopHow, StopReason};
+use crate::time::Time;
 
 impl Engine {
     pub(in crate::engine) fn granted(
@@ -135,35 +136,92 @@ impl Engine {
         }
         match next {
             Next::Done(status) => {
-                if outcome.kind == OutcomeKind::Succeeded && outcome.output != Output::None {
-                    run.outputs.insert(lease.step, outcome.output.clone());
-                }
                 let superseded = lease.stop.is_some_and(|(_, why)| why == StopReason::Superseded);
                 run.superseded |= superseded && status == StepStatus::Cancelled;
-                run.avoid.remove(&lease.step);
-                run.step_mut(lease.step).change(Change::Ended(status))?;
-                self.key_left(lease.run, lease.step);
-                self.node_ended(lease.run, lease.step)?;
+                self.step_done((lease.run, lease.step), outcome, Change::Ended(status))?;
             }
             Next::Retry { at, avoid } => {
-                run.avoid.remove(&lease.step);
-                if let Some(worker) = avoid {
-                    run.avoid.insert(lease.step, Avoid { worker, lane: None });
-                }
-                let state = run.step_mut(lease.step);
-                state.change(Change::BackedOff)?;
-                state.attempt += 1;
-                state.since = at;
-                state.delivery = 0;
-                if self.config.bugs.on(Bug::RetryCountedAsDelivery) {
-                    state.losses += 1;
-                } else {
-                    state.losses = 0;
-                }
-                self.timers.set(at, Timer::Retry(lease.run, lease.step));
+                self.step_backs_off((lease.run, lease.step), (at, avoid), Change::BackedOff)?;
             }
             Next::Again { charged } => self.hand_back(&lease, charged)?,
         }
+        Ok(())
+    }
+
+    /// The outcome of a lease that had been given up counts: its step stops waiting to be handed out again.
+    pub(super) fn ended_late(
+        &mut self,
+        run_ix: u32,
+        (step, fence): (StepIx, Fence),
+        outcome: &Outcome,
+        next: Next,
+    ) -> Result<(), ApplyError> {
+        let spent = self.runs[run_ix].spent.remove(&fence).ok_or(ApplyError::NoLease(fence))?;
+        let status = self.runs[run_ix].step(step).status;
+        if status != StepStatus::Ready {
+            let change = Change::EndedLate(status);
+            return Err(IllegalChange { status, change }.into());
+        }
+        self.dequeue(run_ix, step);
+        self.leave_own_lane(run_ix, step);
+        match next {
+            Next::Done(status) => {
+                self.step_done((run_ix, step), outcome, Change::EndedLate(status))?;
+            }
+            Next::Retry { at, avoid } => {
+                let spent = SpentLease { how: Spent::Reported, ..spent };
+                self.runs[run_ix].spent.insert(fence, spent);
+                let change = Change::EndedLate(StepStatus::Waiting);
+                self.step_backs_off((run_ix, step), (at, avoid), change)?;
+            }
+            // It has been handed back already.
+            Next::Again { .. } => {
+                return Err(IllegalChange { status, change: Change::HandedBack }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A step ends with the outcome of a lease.
+    fn step_done(
+        &mut self,
+        (run_ix, step): (u32, StepIx),
+        outcome: &Outcome,
+        change: Change,
+    ) -> Result<(), IllegalChange> {
+        let run = &mut self.runs[run_ix];
+        if outcome.kind == OutcomeKind::Succeeded && outcome.output != Output::None {
+            run.outputs.insert(step, outcome.output.clone());
+        }
+        run.avoid.remove(&step);
+        run.step_mut(step).change(change)?;
+        self.key_left(run_ix, step);
+        self.node_ended(run_ix, step)
+    }
+
+    /// An attempt failed and another follows after a wait.
+    fn step_backs_off(
+        &mut self,
+        (run_ix, step): (u32, StepIx),
+        (at, avoid): (Time, Option<WorkerId>),
+        change: Change,
+    ) -> Result<(), IllegalChange> {
+        let run = &mut self.runs[run_ix];
+        run.avoid.remove(&step);
+        if let Some(worker) = avoid {
+            run.avoid.insert(step, Avoid { worker, lane: None });
+        }
+        let state = run.step_mut(step);
+        state.change(change)?;
+        state.attempt += 1;
+        state.since = at;
+        state.delivery = 0;
+        if self.config.bugs.on(Bug::RetryCountedAsDelivery) {
+            state.losses += 1;
+        } else {
+            state.losses = 0;
+        }
+        self.timers.set(at, Timer::Retry(run_ix, step));
         Ok(())
     }
 

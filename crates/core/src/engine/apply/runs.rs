@@ -101,6 +101,7 @@ impl Engine {
         let run_ix = self.run_ix(id)?;
         self.run_ids.remove(&id);
         let run = self.runs.remove(run_ix);
+        self.sealed.keep(&run);
         self.nodes -= run.steps.len();
         self.plan_bytes -= run.plan.bytes();
         self.forget_run(run_ix);
@@ -149,7 +150,7 @@ impl Engine {
         outcome: &Outcome,
     ) {
         let Some(run) = self.run_ids.get(&run).copied() else {
-            return;
+            return self.sealed.forget(fence);
         };
         if let Some(spent) = self.runs[run].spent.get_mut(&fence) {
             spent.how = Spent::Late;

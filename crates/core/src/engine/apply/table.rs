@@ -66,6 +66,10 @@ impl Engine {
             Event::StopOrdered { run, step, fence, why } => {
                 self.stop_ordered(self.lease_ix(*run, *step, *fence)?, *why);
             }
+            Event::Ended { run, step, fence, outcome, next, ended } if ended.is_late() => {
+                let run = self.step_of(*run, *step)?;
+                self.ended_late(run, (*step, *fence), outcome, *next)?;
+            }
             Event::Ended { run, step, fence, outcome, next, ended } => {
                 let lease = self.lease_ix(*run, *step, *fence)?;
                 self.lease_ended(lease, outcome, *next, *ended)?;

@@ -112,6 +112,8 @@ pub(super) struct RunBook {
 pub(super) struct StepBook {
     pub(super) status: StepStatus,
     pub(super) lease: Option<Fence>,
+    /// The newest lease that it ever had.
+    pub(super) newest: Option<Fence>,
     pub(super) attempt: u16,
     pub(super) charged: u16,
     pub(super) accepted: u16,

@@ -56,6 +56,42 @@ impl Witness {
         if matches!(next, Next::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
     }
 
+    /// A lease that was given up has an outcome after all. That is right only while its step waits to be handed out again, and
+    /// was given to no other since.
+    pub(super) fn ended_late(
+        &mut self,
+        at: Time,
+        event: &Event,
+        marks: &mut Marks,
+    ) -> Result<(), Broken> {
+        let Event::Ended { run, step, fence, outcome, next, ended } = event else { return Ok(()) };
+        let (run, step, fence, kind) = (*run, *step, *fence, outcome.kind);
+        let given_up = self.leases.get(&fence).is_some_and(|lease| {
+            (lease.run, lease.step) == (run, step) && lease.end.is_some() && !lease.is_accepted()
+        });
+        must(given_up, "I1 single accept", || format!("{fence} was not given up"))?;
+        let begins = self.runs[&run].lets_begin(self.spec(run, step).condition);
+        let state = self.runs[&run].step(step);
+        must(state.newest == Some(fence) && state.lease.is_none(), "I2 fence", || {
+            format!("{fence} counts late, and {:?} was granted since", state.newest)
+        })?;
+        let waits = !state.status.is_terminal() && !state.backing_off && begins;
+        must(waits, "I10 state machine", || format!("{fence} counts late: {}", state.status))?;
+        let said = self.reports.get(&fence).is_some_and(|kinds| kinds.contains(&kind));
+        let decides =
+            matches!(kind, OutcomeKind::Succeeded | OutcomeKind::Failed | OutcomeKind::TimedOut);
+        let follows = matches!(next, Next::Done(_) | Next::Retry { .. });
+        must(said && decides && follows, "I2 fence", || {
+            format!("{fence} ended late as {kind}, and {next:?} follows")
+        })?;
+        marks.hit("late outcome counted");
+        let lease = self.leases.get_mut(&fence).expect("looked at just now");
+        lease.end = Some((*ended, kind));
+        self.step_mut(run, step)?.since = at;
+        self.follows((fence, kind), *next, marks)?;
+        if matches!(next, Next::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
+    }
+
     /// What becomes of the step.
     fn follows(
         &mut self,

@@ -78,7 +78,8 @@ impl Witness {
         self.leases.insert(fence, lease);
         self.live.insert(fence);
         let state = self.step_mut(run, step)?;
-        (state.lease, state.status, state.passed) = (Some(fence), StepStatus::Leased, 0);
+        (state.lease, state.newest) = (Some(fence), Some(fence));
+        (state.status, state.passed) = (StepStatus::Leased, 0);
         Ok(())
     }
 

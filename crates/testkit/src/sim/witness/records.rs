@@ -71,6 +71,7 @@ impl Witness {
                 Ok(())
             }
             Event::StopOrdered { fence, .. } => self.lease_mut(*fence).map(|_| ()),
+            Event::Ended { ended, .. } if ended.is_late() => self.ended_late(at, event, marks),
             Event::Ended { .. } => self.ended(at, event, marks),
             Event::ConditionHeld { run, step } | Event::BackoffEnded { run, step } => {
                 let book = self.step_mut(*run, *step)?;
@@ -190,6 +191,7 @@ impl Witness {
         let fresh = StepBook {
             status: StepStatus::Waiting,
             lease: None,
+            newest: None,
             attempt: 1,
             charged: 0,
             accepted: 0,

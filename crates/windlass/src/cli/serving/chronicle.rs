@@ -203,7 +203,11 @@ impl Chronicle {
             }
             Event::Ended { run, step, fence, outcome, next, ended } => {
                 let lost = outcome.kind == OutcomeKind::Lost || !ended.is_reported();
-                let level = if lost { Level::Warn } else { Level::Debug };
+                let level = match (lost, ended.is_late()) {
+                    (true, _) => Level::Warn,
+                    (false, true) => Level::Info,
+                    (false, false) => Level::Debug,
+                };
                 if !self.log.says(level) {
                     return None;
                 }
@@ -212,8 +216,10 @@ impl Chronicle {
                     Next::Retry { .. } => "; another attempt follows",
                     Next::Again { .. } => "; it is handed out again",
                 };
+                let late =
+                    if ended.is_late() { ", reported after the lease had ended" } else { "" };
                 let (step, kind) = (self.step(*run, *step), outcome.kind);
-                Some((level, format!("run {run} {step}, lease {}: {kind}{follows}", fence.0)))
+                Some((level, format!("run {run} {step}, lease {}: {kind}{late}{follows}", fence.0)))
             }
             Event::LateOutcome { run, step, fence, outcome } => {
                 let (step, kind) = (self.step(*run, *step), outcome.kind);

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use windlass::core::engine::WorkerStatus;
 use windlass::core::id::WorkerId;
 use windlass::core::outcome::{RunStatus, StepStatus};
+use windlass::core::session::Verdict;
 
 use super::crew::{Mate, TTL, is_pending, journal, pass, plan, run, start};
 
@@ -64,6 +65,24 @@ async fn an_exchange_that_a_link_carried_twice_is_answered_to_both() {
     assert_eq!(once, twice);
     mate.hear(once);
     assert_eq!(mate.held.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_after_the_lease_has_ended_counts_under_this_leader_and_the_next() {
+    let (journal, plan) = (journal(), plan(["build"]));
+    let ann = start(&journal, "ann").await;
+    let mut mate = Mate::join(&ann, 1).await;
+    ann.submit(run(1), &plan).await;
+    mate.exchange(&ann, 1).await;
+    pass(TTL.times(2)).await;
+    assert_eq!(ann.step_status(run(1), &plan, "build"), Some(StepStatus::Ready));
+    mate.finish_all();
+    mate.exchange(&ann, 0).await;
+    assert_eq!(mate.verdicts, [Verdict::Accepted]);
+    assert_eq!(ann.run_status(run(1)), Some(RunStatus::Succeeded));
+    ann.crash(&*journal).await;
+    let ben = start(&journal, "ben").await;
+    assert_eq!(ben.run_status(run(1)), Some(RunStatus::Succeeded));
 }
 
 #[tokio::test(start_paused = true)]
