@@ -1,10 +1,19 @@
 //! Asks for leases back that were handed out ahead, when somebody else could start them at once.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
 use super::decide::Out;
 use super::event::EndedAs;
 use super::state::Engine;
+use crate::id::Fence;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted::Bug;
+
+/// Leases that are looked at for one exchange of an idle worker; the next exchange goes on behind them. Every idle worker
+/// looks, so without a bound the cost would be all idle workers times all leases.
+const ASK_LOOKS_MAX: usize = 4096;
 
 impl Engine {
     /// An idle worker found nothing: others who hold more than they run are asked for what they have not started. Their
@@ -16,35 +25,43 @@ impl Engine {
         {
             return;
         }
+        let serves: BTreeSet<u32> = self.workers[idle].classes.iter().copied().collect();
         let mut wanted = (self.workers[idle].slots - self.workers[idle].open()) as usize;
-        for holder in self.ahead.iter().copied().collect::<Vec<u32>>() {
-            if wanted == 0 {
-                return;
+        let mut looks = 0;
+        let mut behind = self.asked_upto.take();
+        while wanted > 0 {
+            let holders = (behind.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+            let Some(holder) = self.ahead.range(holders).next().copied() else { break };
+            if looks >= ASK_LOOKS_MAX {
+                self.asked_upto = behind;
+                break;
             }
+            looks += 1 + self.workers[holder].leases.len();
             if holder != idle {
-                wanted = wanted.saturating_sub(self.ask_holder(holder, idle, wanted));
+                wanted = wanted.saturating_sub(self.ask_holder(holder, &serves, wanted));
             }
+            behind = Some(holder);
         }
+        self.board.looks += looks as u64;
     }
 
-    fn ask_holder(&mut self, holder: u32, idle: u32, wanted: usize) -> usize {
-        let surplus =
-            self.workers[holder].open().saturating_sub(self.workers[holder].slots) as usize;
-        let mut leases: Vec<u32> = self.workers[holder].leases.clone();
-        leases.retain(|lease| self.may_ask(*lease, idle));
-        leases.sort_unstable_by_key(|lease| std::cmp::Reverse(self.leases[*lease].fence));
-        leases.truncate(surplus);
-        let asked = leases.iter().filter(|lease| self.leases[**lease].asked_back).count();
-        let fresh: Vec<u32> = leases
-            .into_iter()
-            .filter(|lease| !self.leases[*lease].asked_back)
-            .take(wanted.saturating_sub(asked))
-            .collect();
-        for lease in &fresh {
+    /// Asks for the newest leases that the holder has beyond its slots. Those that it was asked for before count.
+    fn ask_holder(&mut self, holder: u32, serves: &BTreeSet<u32>, wanted: usize) -> usize {
+        let it = &self.workers[holder];
+        let surplus = it.open().saturating_sub(it.slots) as usize;
+        let may_ask = it.leases.iter().filter(|lease| self.may_ask(**lease, serves));
+        let mut leases: Vec<(Reverse<Fence>, u32)> =
+            may_ask.map(|lease| (Reverse(self.leases[*lease].fence), *lease)).collect();
+        keep_least(&mut leases, surplus);
+        let found = leases.len();
+        leases.retain(|(_, lease)| !self.leases[*lease].asked_back);
+        let asked = found - leases.len();
+        keep_least(&mut leases, wanted.saturating_sub(asked));
+        for (_, lease) in &leases {
             self.leases[*lease].asked_back = true;
             self.notify.insert(holder);
         }
-        asked + fresh.len()
+        asked + leases.len()
     }
 
     /// A worker that drains is asked for everything that it has not started.
@@ -57,16 +74,19 @@ impl Engine {
         self.notify.insert(holder);
     }
 
-    /// Whether a lease has not started as far as is known, could run on the idle worker, and was given ahead.
-    fn may_ask(&self, lease: u32, idle: u32) -> bool {
+    /// Whether a lease has not started as far as is known, is of one of these classes, and was given ahead.
+    fn may_ask(&self, lease: u32, serves: &BTreeSet<u32>) -> bool {
         let lease = &self.leases[lease];
-        let spec = self.runs[lease.run].spec(lease.step);
-        let serves = |class: &u32| self.board.classes[*class].placement == spec.placement;
-        lease.started_at.is_none()
-            && lease.stop.is_none()
-            && lease.life == self.workers[lease.worker].incarnation
-            && spec.may_lease_ahead()
-            && self.workers[idle].classes.iter().any(serves)
+        if lease.started_at.is_some()
+            || lease.stop.is_some()
+            || lease.life != self.workers[lease.worker].incarnation
+        {
+            return false;
+        }
+        let run = &self.runs[lease.run];
+        let lane = run.plan.spec_index(lease.step).and_then(|spec| run.lanes.get(spec as usize));
+        let is_served = |lane: &u32| serves.contains(&self.board.lanes[*lane].key.class);
+        lane.is_some_and(is_served) && run.spec(lease.step).may_lease_ahead()
     }
 
     /// The planted mistake of not waiting for the holder's word.
@@ -79,5 +99,13 @@ impl Engine {
                 self.end(out, lease, Outcome::plain(OutcomeKind::Released), EndedAs::GivenUp);
             }
         }
+    }
+}
+
+/// Keeps so many of the least, in no order and in linear time.
+fn keep_least<T: Ord>(items: &mut Vec<T>, most: usize) {
+    if most < items.len() {
+        items.select_nth_unstable(most);
+        items.truncate(most);
     }
 }

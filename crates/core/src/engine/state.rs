@@ -68,6 +68,9 @@ pub struct Engine {
     pub(super) todo: VecDeque<Todo>,
     /// Volatile: workers that hold more than they run.
     pub(super) ahead: BTreeSet<u32>,
+    /// Volatile: the worker up to which an idle worker's search for a lease got, where it was ended by its bound.
+    #[serde(skip)]
+    pub(super) asked_upto: Option<u32>,
     /// Volatile: workers with a parked exchange.
     pub(super) parked: BTreeSet<u32>,
     /// Volatile: workers whose parked exchange has something to carry.
@@ -175,6 +178,7 @@ impl Engine {
             timers: Timers::default(),
             todo: VecDeque::new(),
             ahead: BTreeSet::new(),
+            asked_upto: None,
             parked: BTreeSet::new(),
             notify: BTreeSet::new(),
             at_work: None,

@@ -2,6 +2,7 @@
 
 mod absence;
 mod access;
+mod asking_back;
 mod capabilities;
 mod cascade;
 mod condemned;
