@@ -44,6 +44,8 @@ pub enum FailureKind {
     Panic,
     /// The step could not be called, or what it returned could not be kept.
     Refused,
+    /// The worker had no room for the output of the step.
+    OutputLost,
 }
 
 /// The failure in an output.

@@ -3,6 +3,7 @@
 use super::step::Step;
 use super::summary_type::Summary;
 use crate::engine::{ALONE_MAX, Settled, Utc};
+use crate::failure::{Failure, FailureKind};
 use crate::once::Origin;
 use crate::outcome::{OutcomeKind, StepStatus};
 use crate::plan::{Pin, Placement};
@@ -24,6 +25,9 @@ impl Step<'_> {
         let end = self.last_try().filter(|_| self.status().is_terminal())?;
         match end.outcome? {
             OutcomeKind::Succeeded => None,
+            OutcomeKind::Failed if self.has_lost_output() => {
+                Some("the worker had no room for its output".to_owned())
+            }
             OutcomeKind::Failed => Some(match end.exit_code {
                 Some(0) => "exit 0, but its outputs are not as declared".to_owned(),
                 Some(code) => exit_phrase(code),
@@ -52,6 +56,11 @@ impl Step<'_> {
             matches!(self.settled(), Some(Settled::SkippedUnplaceable | Settled::FailedNoWorker));
         let spec = self.summary.plan.spec(self.step).filter(|_| unplaceable)?;
         Some(self.summary.unmet_phrase(&spec.placement))
+    }
+
+    fn has_lost_output(&self) -> bool {
+        let failure = self.output().and_then(Failure::of_output);
+        failure.is_some_and(|failure| failure.kind == FailureKind::OutputLost)
     }
 
     fn settled_reason(&self, settled: &Settled) -> String {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use windlass_core::id::RunId;
 
-use crate::logs::{LogId, LogPart, LogStore};
+use crate::logs::{LogId, LogPart, LogStore, RoomWait, WhenFull};
 use crate::store::{Promise, StoreError};
 
 /// What a step has just printed.
@@ -87,6 +87,18 @@ impl LogStore for Tee {
 
     fn close(&self, log: LogId) -> Promise<'_, ()> {
         self.logs.close(log)
+    }
+
+    fn close_cut(&self, log: LogId, line: String) -> Promise<'_, ()> {
+        self.logs.close_cut(log, line)
+    }
+
+    fn when_full(&self) -> WhenFull {
+        self.logs.when_full()
+    }
+
+    fn note_wait(&self, wait: &RoomWait<'_>) {
+        self.logs.note_wait(wait);
     }
 
     fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {

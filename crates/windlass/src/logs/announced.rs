@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use windlass_core::id::RunId;
 
-use super::seam::{LogId, LogPart, LogStore};
+use super::seam::{LogId, LogPart, LogStore, RoomWait, WhenFull};
 use crate::store::Promise;
 
 /// Logs that somebody may listen to before those that nobody does any more are looked for.
@@ -60,6 +60,18 @@ impl LogStore for Announced {
 
     fn close(&self, log: LogId) -> Promise<'_, ()> {
         self.logs.close(log)
+    }
+
+    fn close_cut(&self, log: LogId, line: String) -> Promise<'_, ()> {
+        self.logs.close_cut(log, line)
+    }
+
+    fn when_full(&self) -> WhenFull {
+        self.logs.when_full()
+    }
+
+    fn note_wait(&self, wait: &RoomWait<'_>) {
+        self.logs.note_wait(wait);
     }
 
     fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {

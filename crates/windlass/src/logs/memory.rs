@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::id::{RunId, StepIx};
 
-use super::seam::{LogId, LogPart, LogStore, READ_MAX, new_bytes};
+use super::seam::{LogId, LogPart, LogStore, READ_MAX, WhenFull, new_bytes};
 use crate::store::{Promise, StoreError};
 
 /// The most bytes of all logs in memory: what a laptop can spare, and more than anybody reads of runs that are gone with
@@ -115,6 +115,10 @@ fn all_of(run: RunId) -> RangeInclusive<LogId> {
 impl LogStore for MemoryLogs {
     fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
         Box::pin(async move { self.state().append(log, at, &bytes) })
+    }
+
+    fn when_full(&self) -> WhenFull {
+        WhenFull::GoesOn
     }
 
     fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {

@@ -22,6 +22,6 @@ pub use notes::{NOTES_MAX, notes, printed};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresLogs;
 pub use retention::{Retention, expired};
-pub use seam::{LogId, LogPart, LogStore, READ_MAX};
+pub use seam::{LogId, LogPart, LogStore, READ_MAX, RoomWait, WhenFull};
 pub use search::{Cut, HITS_MAX, Hit, Hits, SOUGHT_MAX, Sought, search};
 pub use stream::VALUE_MAX;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{RunId, StepIx};
@@ -53,6 +54,22 @@ pub trait LogStore: Send + Sync + fmt::Debug {
         Box::pin(async { Ok(()) })
     }
 
+    /// The same for a log whose end could not be kept. `line` tells that to its readers, where that is possible.
+    fn close_cut(&self, log: LogId, line: String) -> Promise<'_, ()> {
+        let _ = line;
+        self.close(log)
+    }
+
+    /// What becomes of a step whose output finds no room.
+    fn when_full(&self) -> WhenFull {
+        WhenFull::Waits
+    }
+
+    /// Learns that a step waits for room, or does so no more.
+    fn note_wait(&self, wait: &RoomWait<'_>) {
+        let _ = wait;
+    }
+
     /// Bytes of a log from a range, at most [`READ_MAX`]; what is beyond its end is left out. A log that is not there is
     /// empty.
     fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart>;
@@ -65,6 +82,30 @@ pub trait LogStore: Send + Sync + fmt::Debug {
 
     /// Runs that have logs, oldest first, with the bytes that they take: what retention looks at.
     fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>>;
+}
+
+/// What becomes of a step whose output finds no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It waits until there is room: everything else that is decided has to wait for the same disk.
+    Waits,
+    /// It goes on after a minute, and what it prints is lost: the logs have a limit that they keep to.
+    GoesOn,
+    /// It fails after so long.
+    Fails(Duration),
+}
+
+/// A step that is held up because its output finds no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomWait<'a> {
+    /// Which log.
+    pub log: LogId,
+    /// The name of the step.
+    pub step: &'a str,
+    /// Why its output cannot be written; nothing once it could be.
+    pub error: Option<&'a StoreError>,
+    /// How long it waits at most; for ever without.
+    pub at_most: Option<Duration>,
 }
 
 /// What of `bytes`, which begin at `at`, is new to a log of this size: the rule of every backend's append.

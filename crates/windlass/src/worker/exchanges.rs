@@ -365,6 +365,7 @@ impl<'a> Shift<'a> {
         let Some(memory) = &self.worker.memory else { return };
         let spool = self.session.spool();
         let fences: Vec<Fence> = spool.iter().map(|finished| finished.lease.fence).collect();
+        // An error is told by the memory itself, and the next try is the next call.
         if fences != self.kept && memory.keep_outcomes(&spool).is_ok() {
             self.kept = fences;
         }

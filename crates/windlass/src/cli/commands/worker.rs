@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use windlass_core::time::Span;
 
+use super::serve::within;
 use super::{drain, revoke};
 use crate::cli::context::Context;
 use crate::cli::environment;
@@ -58,6 +59,9 @@ pub(crate) struct Args {
     /// End if no controller answers for so long, such as 60s; otherwise it waits for ever
     #[arg(long, value_name = "DURATION", value_parser = super::serve::lease)]
     leader_grace: Option<Span>,
+    /// Fail a step whose output finds no room on the disk of the state directory for this long
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = disk_grace)]
+    disk_grace: Span,
     /// What it keeps between its lives; `.windlass/workers/NAME` if not said
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
@@ -72,6 +76,13 @@ pub(crate) struct Args {
 enum Command {
     Drain(drain::Args),
     Revoke(revoke::Args),
+}
+
+/// Shorter than a moment would fail steps for a disk that is only slow; for longer than a day nobody waits.
+const DISK_GRACES: (Span, Span) = (Span::secs(1), Span::hours(24));
+
+fn disk_grace(text: &str) -> Result<Span, String> {
+    within(text, DISK_GRACES, "it lasts from 1s to 24h")
 }
 
 /// The address of a controller, or one that may be of a link: which of them there are depends on the program.
@@ -156,6 +167,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         log: args.log.logger(),
         patience: grace,
         leader_grace: grace,
+        disk_grace: Duration::from_millis(args.disk_grace.as_millis()),
         name,
     })
 }

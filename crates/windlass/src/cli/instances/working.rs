@@ -20,6 +20,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit;
 use crate::cli::output::{self, Level, Logger};
 use crate::cli::serving::{Join, Joined, NotJoined, Work};
+use crate::link::output::DISK_GRACE;
 use crate::link::post::{Key, Links, PostLink, Site};
 use crate::shutdown::ShutdownSender;
 use crate::worker::{Ends, StateError, WorkerError};
@@ -109,6 +110,7 @@ impl Working {
             root,
             patience: Some(meets.patience),
             leader_grace: Some(meets.leader_grace),
+            disk_grace: DISK_GRACE,
             log,
         };
         (meets, work)

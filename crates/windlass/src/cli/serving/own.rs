@@ -13,6 +13,7 @@ use windlass_core::session::{FormerLife, Home, Register};
 use super::post::{guard_with_tethers, place};
 use super::serve::Serve;
 use super::token::read;
+use super::told::{ToldWaits, tell_faults};
 use super::unsent::Unsent;
 use super::work::{AHEAD, ENDS_WITHIN};
 use crate::cli::compiled::Workplace;
@@ -69,6 +70,9 @@ impl Post {
         let (logs, shipping) =
             ShippedLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn Ships>)
                 .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+        let listener = Arc::new(ToldWaits { worker: order.name.clone(), log: order.log });
+        let logs = logs.with_listener(listener);
+        tokio::spawn(tell_faults(membership.fault(), order.log));
         let begun = membership.lives().begin(Incarnation::default(), guard_place, system_now())?;
         let incarnation = begun.0;
         let executor = order.compiled.executor(Workplace {

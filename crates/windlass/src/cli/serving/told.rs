@@ -7,13 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
+use windlass_core::engine::Utc;
+use windlass_core::failure::{Failure, FailureKind};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{Exchange, Grant, Refusal, Register, Registered, Reply, Verdict};
+use windlass_core::time::{Span, Time};
 
 use crate::cli::output::{About, Level, Logger, Said};
+use crate::link::output::RoomWaitListener;
 use crate::link::{Carried, Link, LinkError};
-use crate::worker::{Attempt, Executor, Orders, Over, Prepared};
+use crate::logs::RoomWait;
+use crate::store::StoreError;
+use crate::worker::{Attempt, Executor, Orders, Over, Prepared, StateError};
 
 /// Leases without a verdict that are kept in mind: more than a worker holds.
 const LEASES_MAX: usize = 4_096;
@@ -111,16 +117,76 @@ fn line(level: Level, about: About, what: &str) -> Said {
 
 fn ending(outcome: &Outcome) -> String {
     match outcome.exit_code {
+        None if let Some(failure) = lost_output(outcome) => format!("{}: {failure}", outcome.kind),
         Some(code) if code != 0 => format!("{} with exit code {code}", outcome.kind),
         _ => outcome.kind.to_string(),
     }
 }
 
+fn lost_output(outcome: &Outcome) -> Option<Failure> {
+    Failure::of_output(&outcome.output).filter(|it| it.kind == FailureKind::OutputLost)
+}
+
 fn level(outcome: &Outcome) -> Level {
     match outcome.kind {
+        OutcomeKind::Failed if lost_output(outcome).is_some() => Level::Warn,
         OutcomeKind::Succeeded | OutcomeKind::Released => Level::Debug,
         OutcomeKind::Failed | OutcomeKind::TimedOut | OutcomeKind::Cancelled => Level::Info,
         OutcomeKind::Lost => Level::Warn,
+    }
+}
+
+/// Tells of steps whose output finds no room.
+#[derive(Debug)]
+pub(super) struct ToldWaits {
+    pub(super) worker: String,
+    pub(super) log: Logger,
+}
+
+impl RoomWaitListener for ToldWaits {
+    fn note_wait(&self, wait: &RoomWait<'_>) {
+        let about = About {
+            run: Some(wait.log.run),
+            step: Some(wait.step.to_owned()),
+            attempt: Some((wait.log.attempt, wait.log.delivery)),
+            worker: Some(self.worker.clone()),
+            ..About::default()
+        };
+        let (level, what) = said_of(wait, (self.log.clock)());
+        let message = format!("run {} {}: {what}", wait.log.run, wait.step);
+        self.log.say(&Said { level, at: None, message, about });
+    }
+}
+
+fn said_of(wait: &RoomWait<'_>, now: Time) -> (Level, String) {
+    let why = match wait.error {
+        None => return (Level::Info, "its output can be written again".to_owned()),
+        Some(StoreError::Full { place }) => format!("no space left in {place}"),
+        Some(error) => error.to_string(),
+    };
+    let until = wait.at_most.map(|most| {
+        let span = Span::millis(u64::try_from(most.as_millis()).unwrap_or(u64::MAX));
+        format!("; it fails at {} (in {span}) unless that changes", Utc(now + span))
+    });
+    (
+        Level::Warn,
+        format!("it waits, for its output cannot be written: {why}{}", until.unwrap_or_default()),
+    )
+}
+
+/// Tells when outcomes cannot be kept for another life of a worker, and when they can again.
+pub(super) async fn tell_faults(mut fault: watch::Receiver<Option<StateError>>, log: Logger) {
+    while fault.changed().await.is_ok() {
+        let told = fault.borrow_and_update().clone();
+        match told {
+            Some(error) => log.note(
+                Level::Warn,
+                format!(
+                    "outcomes cannot be kept: {error}. They are lost if this worker ends before a controller answers"
+                ),
+            ),
+            None => log.note(Level::Info, "outcomes can be kept again"),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::approach::{Join, Way};
 use super::ends::Ends as Signals;
 use super::post::{guard_with_tethers, place};
 use super::serve::no_signals;
-use super::told::{ToldLink, ToldSteps};
+use super::told::{ToldLink, ToldSteps, ToldWaits, tell_faults};
 use super::unsent::Unsent;
 use crate::cli::compiled::{Compiled, Workplace};
 use crate::cli::error::CliError;
@@ -65,6 +65,8 @@ pub(crate) struct Work {
     pub(crate) patience: Option<Duration>,
     /// How long it goes on without its leader; for ever without.
     pub(crate) leader_grace: Option<Duration>,
+    /// How long a step waits for room for its output before it fails.
+    pub(crate) disk_grace: Duration,
     /// What steps inherit of its environment.
     pub(crate) policy: EnvironmentPolicy,
     /// What this program has beside windlass itself.
@@ -191,6 +193,9 @@ impl Joined {
         order.log.note(Level::Info, format!("worker {name} joins cluster {cluster} at {at}"));
         let (logs, shipping) = ShippedLogs::open(membership.logs(), way.ships())
             .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+        let listener = Arc::new(ToldWaits { worker: name.clone(), log: order.log });
+        let logs = logs.with_disk_grace(order.disk_grace).with_listener(listener);
+        tokio::spawn(tell_faults(membership.fault(), order.log));
         let place = place(&state, &order.root, (name, &order.policy));
         let register = register(order, &membership, guard_place)?;
         let executor = order.compiled.executor(Workplace {

@@ -2,10 +2,11 @@
 
 pub(in crate::link) mod bytes;
 mod piece;
+mod progress;
 mod shipping;
 mod spool;
 mod stored;
 
 pub use piece::{LogChunk, LogsTaken, PIECES_MAX};
-pub use shipping::{ShippedLogs, Shipping, Ships, UnsentOutput};
+pub use shipping::{DISK_GRACE, RoomWaitListener, ShippedLogs, Shipping, Ships, UnsentOutput};
 pub use stored::StoredOutput;

@@ -1,24 +1,26 @@
 //! What steps print, on its way from a worker to the leader.
 //!
 //! It is written to the worker's disk first, whence it is shipped, piece by piece, on a connection of its own: a leader
-//! that is away costs no output, nor does the worker's death, and neither holds a step up. What the leader has is removed.
+//! that is away costs no output, nor does the worker's death, and neither holds a step up. What the leader has is removed,
+//! while the log is still written. A step whose output finds no room on the disk waits, and fails after a while: it must not
+//! succeed with an output that is lost.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-use tokio::sync::{Notify, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use windlass_core::id::RunId;
 
 use super::piece::{LogChunk, LogsTaken, PIECES_MAX};
-use super::spool::Spool;
+use super::progress::{Desk, Progress};
+use super::spool::{Freed, Spool};
 use crate::link::Carried;
-use crate::logs::{LogId, LogPart, LogStore, READ_MAX};
+use crate::logs::{LogId, LogPart, LogStore, READ_MAX, RoomWait, WhenFull};
 use crate::shutdown::Shutdown;
 use crate::store::{Promise, StoreError};
 
@@ -29,8 +31,12 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 /// Bytes of the first request: the leader's answer says how many it takes next.
 const FIRST_CREDIT: usize = 256 << 10;
 
-/// Bytes that wait on the worker's disk. More is refused: the log says that it was cut, the step goes on.
+/// Bytes that wait on the worker's disk. More is refused, as if the disk was full.
 const WAITING_MAX: u64 = 1 << 30;
+
+/// How long a step waits for room for its output, where nothing else is said: longer than it takes to rotate a log or to
+/// clear a cache, and short beside a pipeline that hangs.
+pub const DISK_GRACE: Duration = Duration::from_mins(1);
 
 /// The pause after output that did not arrive, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -54,48 +60,14 @@ pub trait Ships: Send + Sync + fmt::Debug {
 pub struct ShippedLogs {
     spool: Spool,
     desk: Arc<Desk>,
+    disk_grace: Duration,
+    listener: Option<Arc<dyn RoomWaitListener>>,
 }
 
-/// What is on the disk, and how far it has come.
-#[derive(Debug, Default)]
-struct Desk {
-    logs: Mutex<BTreeMap<LogId, Progress>>,
-    news: Notify,
-    shipped: watch::Sender<u64>,
-}
-
-/// How far a log is.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    written: u64,
-    shipped: u64,
-    /// Nothing more comes.
-    closed: bool,
-}
-
-impl Desk {
-    fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, Progress>> {
-        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_shipped(&self, log: LogId) -> bool {
-        self.logs().get(&log).is_none_or(|progress| progress.shipped >= progress.written)
-    }
-
-    fn waiting(&self) -> u64 {
-        self.logs().values().map(|progress| progress.written - progress.shipped).sum()
-    }
-
-    /// The rest of a log is gone from the disk: nothing can be shipped for it.
-    fn lost(&self, log: LogId) {
-        let mut logs = self.logs();
-        if let Some(progress) = logs.get_mut(&log) {
-            progress.written = progress.shipped;
-            if progress.closed {
-                logs.remove(&log);
-            }
-        }
-    }
+/// Is told of steps that wait for room on the disk.
+pub trait RoomWaitListener: Send + Sync + fmt::Debug {
+    /// A step waits, or does so no more.
+    fn note_wait(&self, wait: &RoomWait<'_>);
 }
 
 /// Output on a worker's disk that the leader does not have.
@@ -112,9 +84,17 @@ impl ShippedLogs {
     pub fn open(folder: PathBuf, link: Arc<dyn Ships>) -> io::Result<(Self, Shipping)> {
         let (spool, left) = Spool::open(folder)?;
         let desk = Desk::default();
-        let of_earlier = |(log, written)| (log, Progress { written, shipped: 0, closed: true });
-        desk.logs().extend(left.into_iter().map(of_earlier));
-        let logs = Self { spool, desk: Arc::new(desk) };
+        for (log, Range { start, end }) in left {
+            if start == end {
+                spool.remove(log);
+                continue;
+            }
+            let progress =
+                Progress { written: end, shipped: start, closed: true, ..Progress::default() };
+            desk.logs().insert(log, progress);
+        }
+        let desk = Arc::new(desk);
+        let logs = Self { spool, desk, disk_grace: DISK_GRACE, listener: None };
         let shipping = Shipping {
             logs: logs.clone(),
             link,
@@ -125,6 +105,18 @@ impl ShippedLogs {
         Ok((logs, shipping))
     }
 
+    /// Has steps wait this long for room on the disk before they fail.
+    #[must_use]
+    pub fn with_disk_grace(self, disk_grace: Duration) -> Self {
+        Self { disk_grace, ..self }
+    }
+
+    /// Has someone told of steps that wait for room.
+    #[must_use]
+    pub fn with_listener(self, listener: Arc<dyn RoomWaitListener>) -> Self {
+        Self { listener: Some(listener), ..self }
+    }
+
     /// Output that the leader does not have; `None` if there is none.
     pub fn unsent(&self) -> Option<UnsentOutput> {
         let bytes = self.desk.waiting();
@@ -133,26 +125,57 @@ impl ShippedLogs {
     }
 
     fn failed(&self, error: &io::Error) -> StoreError {
-        StoreError::Unavailable { place: format!("{:?}", self.spool), reason: error.to_string() }
+        let place = self.spool.folder().display().to_string();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { place },
+            _ => StoreError::Unavailable { place, reason: error.to_string() },
+        }
     }
 
     async fn write(&self, log: LogId, bytes: Vec<u8>) -> Result<u64, StoreError> {
         if self.desk.waiting() > WAITING_MAX {
-            return Err(StoreError::Full { place: "the worker's logs".to_owned() });
+            let folder = self.spool.folder().display();
+            let place =
+                format!("{folder}, where {WAITING_MAX} bytes of output wait for a controller");
+            return Err(StoreError::Full { place });
         }
-        let spool = self.spool.clone();
-        let written = spawn_blocking(move || spool.append(log, &bytes)).await;
-        let written = written.map_err(io::Error::other).flatten();
-        let written = written.map_err(|error| self.failed(&error))?;
+        let written = match self.spool(log, bytes.clone()).await {
+            // All of what is kept although the leader has it goes first.
+            Err(StoreError::Full { .. }) => {
+                self.free_shipped();
+                self.spool(log, bytes).await?
+            }
+            written => written?,
+        };
         self.desk.logs().entry(log).or_default().written = written;
         self.desk.news.notify_one();
         Ok(written)
     }
 
+    async fn spool(&self, log: LogId, bytes: Vec<u8>) -> Result<u64, StoreError> {
+        let spool = self.spool.clone();
+        let written = spawn_blocking(move || spool.append(log, &bytes)).await;
+        written.map_err(io::Error::other).flatten().map_err(|error| self.failed(&error))
+    }
+
+    fn free_shipped(&self) {
+        for (log, progress) in self.desk.logs().iter() {
+            self.spool.free(*log, progress.shipped, Freed::Everything);
+        }
+    }
+
     /// Waits until the leader has all of a log, within reason.
-    async fn settle(&self, log: LogId) {
-        if let Some(progress) = self.desk.logs().get_mut(&log) {
-            progress.closed = true;
+    async fn settle(&self, log: LogId, last_line: &str) {
+        {
+            let mut logs = self.desk.logs();
+            if !last_line.is_empty() {
+                let progress = logs.entry(log).or_default();
+                progress.written += last_line.len() as u64;
+                progress.last_line = last_line.into();
+            }
+            if let Some(progress) = logs.get_mut(&log) {
+                progress.closed = true;
+            }
         }
         self.desk.news.notify_one();
         let mut shipped = self.desk.shipped.subscribe();
@@ -168,9 +191,26 @@ impl LogStore for ShippedLogs {
 
     fn close(&self, log: LogId) -> Promise<'_, ()> {
         Box::pin(async move {
-            self.settle(log).await;
+            self.settle(log, "").await;
             Ok(())
         })
+    }
+
+    fn close_cut(&self, log: LogId, line: String) -> Promise<'_, ()> {
+        Box::pin(async move {
+            self.settle(log, &line).await;
+            Ok(())
+        })
+    }
+
+    fn when_full(&self) -> WhenFull {
+        WhenFull::Fails(self.disk_grace)
+    }
+
+    fn note_wait(&self, wait: &RoomWait<'_>) {
+        if let Some(listener) = &self.listener {
+            listener.note_wait(wait);
+        }
     }
 
     fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
@@ -270,17 +310,26 @@ impl Shipping {
                 break;
             }
             if progress.shipped < progress.written {
-                let bytes = self.logs.spool.read(*log, progress.shipped, room).unwrap_or_default();
+                let bytes = self.next_bytes(*log, progress, room);
                 if bytes.is_empty() {
                     self.logs.desk.lost(*log);
                     continue;
                 }
                 room -= bytes.len();
                 self.turn = *log;
-                pieces.push(LogChunk { log: *log, at: progress.shipped, bytes });
+                pieces.push(LogChunk { log: *log, at: progress.shipped - progress.missing, bytes });
             }
         }
         pieces
+    }
+
+    fn next_bytes(&self, log: LogId, progress: &Progress, most: usize) -> Vec<u8> {
+        if progress.shipped >= progress.spooled() {
+            let rest = progress.rest_of_line();
+            return rest[..rest.len().min(most)].to_vec();
+        }
+        let left = usize::try_from(progress.spooled() - progress.shipped).unwrap_or(most);
+        self.logs.spool.read(log, progress.shipped, most.min(left)).unwrap_or_default()
     }
 
     /// Ships pieces. Returns whether another try can succeed.
@@ -306,53 +355,32 @@ impl Shipping {
     fn arrived(&self, log: LogId, size: Option<u64>) {
         let mut logs = self.logs.desk.logs();
         let Some(progress) = logs.get_mut(&log) else { return };
-        progress.shipped = size.unwrap_or(u64::MAX).min(progress.written);
+        if let Some(size) = size {
+            let shipped = size + progress.missing;
+            progress.shipped = shipped.min(progress.written);
+            let start = self.logs.spool.start(log);
+            if shipped < start {
+                self.skip(log, progress, (shipped, start));
+            }
+        }
         if progress.closed && progress.shipped >= progress.written || size.is_none() {
             logs.remove(&log);
             self.logs.spool.remove(log);
+        } else {
+            self.logs.spool.free(log, progress.shipped, Freed::FullSegments);
         }
+    }
+
+    /// Goes on where the log begins on the disk: a leader that lost what it had taken has less than was removed here.
+    fn skip(&self, log: LogId, progress: &mut Progress, (shipped, start): (u64, u64)) {
+        let lost = start - shipped;
+        let mut told = format!("\nwindlass: {lost} bytes of output were lost by the controller\n");
+        told.truncate(usize::try_from(lost).unwrap_or(usize::MAX));
+        let front = self.logs.spool.put_in_front(log, told.as_bytes()).unwrap_or(start);
+        progress.missing += front - shipped;
+        progress.shipped = front;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use windlass_core::id::StepIx;
-
-    use super::*;
-    use crate::shutdown::ShutdownSender;
-
-    /// Takes everything, and notes how many pieces each request had.
-    #[derive(Debug, Default)]
-    struct Counting(Mutex<Vec<usize>>);
-
-    impl Ships for Counting {
-        fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
-            self.0.lock().unwrap().push(pieces.len());
-            let end = |piece: &LogChunk| Some(piece.at + piece.bytes.len() as u64);
-            let sizes = pieces.iter().map(end).collect();
-            Box::pin(async move { Ok(LogsTaken { sizes, credit: 1 << 20 }) })
-        }
-
-        fn fetch(&self, _: LogId, _: u64) -> Carried<'_, LogPart> {
-            Box::pin(async { Ok(LogPart::default()) })
-        }
-    }
-
-    #[tokio::test]
-    async fn no_request_has_more_pieces_than_the_leader_takes() {
-        let folder = tempfile::tempdir().unwrap();
-        let (spool, _) = Spool::open(folder.path().join("logs")).unwrap();
-        let count = PIECES_MAX + 500;
-        for step in 0..count {
-            let step = StepIx(u32::try_from(step).unwrap());
-            spool.append(LogId { run: RunId(7), step, attempt: 1, delivery: 1 }, b"x").unwrap();
-        }
-        let link = Arc::new(Counting::default());
-        let ships = Arc::clone(&link) as Arc<dyn Ships>;
-        let (_, shipping) = ShippedLogs::open(folder.path().join("logs"), ships).unwrap();
-        let (sender, shutdown) = ShutdownSender::new();
-        sender.shut_down();
-        shipping.run(shutdown).await;
-        assert_eq!(*link.0.lock().unwrap(), [PIECES_MAX, 500]);
-    }
-}
+mod tests;

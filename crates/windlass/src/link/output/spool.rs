@@ -1,33 +1,106 @@
-//! Output on the worker's disk until the leader has it: a file per log.
+//! Output on the worker's disk until the leader has it: files per log, each a segment of it.
+//!
+//! What the leader has is removed segment by segment, so that a step that runs for long takes no more room than what was
+//! not shipped. Where a log begins on the disk can therefore be behind its beginning.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::id::{RunId, StepIx};
 
 use crate::logs::LogId;
 use crate::store::{folder, private};
 
+/// Bytes from which on a segment is followed by another one: what a log keeps on the disk although the leader has it.
+const SEGMENT: u64 = 256 << 10;
+
 /// A folder of logs.
 #[derive(Clone, Debug)]
 pub(super) struct Spool {
-    folder: PathBuf,
+    folder: Arc<Path>,
+    logs: Arc<Mutex<BTreeMap<LogId, Segments>>>,
+}
+
+/// The files of a log.
+#[derive(Debug, Default)]
+struct Segments {
+    /// Where each begins, in order; it ends where the next one begins.
+    starts: Vec<u64>,
+    end: u64,
+    /// Whether an append is under way: the last file is in use.
+    is_written: bool,
+}
+
+impl Segments {
+    /// The file that has the byte at this place, and where the file ends.
+    fn holding(&self, at: u64) -> Option<(u64, u64)> {
+        let next = self.starts.partition_point(|start| *start <= at);
+        let start = *self.starts.get(next.checked_sub(1)?)?;
+        let end = self.starts.get(next).copied().unwrap_or(self.end);
+        (at < end).then_some((start, end))
+    }
+
+    /// How many of the first files end here or before.
+    fn upto(&self, upto: u64, what: Freed) -> usize {
+        let full = self.starts.iter().skip(1).take_while(|end| **end <= upto).count();
+        let is_last_too = match what {
+            Freed::FullSegments => false,
+            Freed::Everything => !self.is_written && self.end <= upto,
+        };
+        if is_last_too { self.starts.len() } else { full }
+    }
+}
+
+/// What is removed of that which the leader has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Freed {
+    /// Segments that are followed by another one: the last one is written to.
+    FullSegments,
+    /// The last one as well.
+    Everything,
 }
 
 impl Spool {
-    /// Opens a folder, and says what an earlier life left in it.
-    pub(super) fn open(folder: PathBuf) -> io::Result<(Self, Vec<(LogId, u64)>)> {
+    /// Opens a folder, and says what an earlier life left in it: from where to where it has each log.
+    pub(super) fn open(folder: PathBuf) -> io::Result<(Self, Vec<(LogId, Range<u64>)>)> {
         folder::make(&folder)?;
-        let mut left = Vec::new();
+        let mut found: BTreeMap<LogId, BTreeMap<u64, u64>> = BTreeMap::new();
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
-            if let Some(log) = entry.file_name().to_str().and_then(log_of) {
-                left.push((log, entry.metadata()?.len()));
+            if let Some((log, start)) = entry.file_name().to_str().and_then(segment_of) {
+                found.entry(log).or_default().insert(start, entry.metadata()?.len());
             }
         }
-        left.sort_unstable();
-        Ok((Self { folder }, left))
+        let spool = Self { folder: folder.into(), logs: Arc::default() };
+        let mut left = Vec::new();
+        for (log, files) in found {
+            let segments = spool.joined(log, files);
+            left.extend(segments.starts.first().map(|start| (log, *start..segments.end)));
+            spool.logs().insert(log, segments);
+        }
+        Ok((spool, left))
+    }
+
+    /// The segments of a log that follow each other. After a power failure one can be shorter than it was: what follows it is
+    /// removed, for it has no place in the log any more.
+    fn joined(&self, log: LogId, files: BTreeMap<u64, u64>) -> Segments {
+        let mut segments = Segments::default();
+        let starts: Vec<u64> = files.keys().copied().collect();
+        for (nth, (start, length)) in files.into_iter().enumerate() {
+            if nth > 0 && segments.end < start {
+                drop(fs::remove_file(self.file(log, start)));
+                continue;
+            }
+            segments.starts.push(start);
+            // The rest of an append that failed is behind the next one's beginning.
+            let next = starts.get(nth + 1).copied().unwrap_or(u64::MAX);
+            segments.end = (start + length).min(next);
+        }
+        segments
     }
 
     /// Where it is.
@@ -37,78 +110,207 @@ impl Spool {
 
     /// Adds to the end of a log, all or nothing, and says how long it is now.
     pub(super) fn append(&self, log: LogId, bytes: &[u8]) -> io::Result<u64> {
-        let mut file = private::options().create(true).append(true).open(self.file(log))?;
-        let before = file.metadata()?.len();
+        let (start, end) = self.begin(log);
+        let written = self.write_at((log, start), end - start, bytes);
+        let mut logs = self.logs();
+        let segments = logs.entry(log).or_default();
+        segments.is_written = false;
+        match written {
+            Ok(()) => segments.end = end + bytes.len() as u64,
+            Err(_) if start == end => {
+                segments.starts.pop_if(|last| *last == start);
+                drop(fs::remove_file(self.file(log, start)));
+            }
+            Err(_) => {}
+        }
+        written.map(|()| segments.end)
+    }
+
+    /// The file that is written next, and how long the log is.
+    fn begin(&self, log: LogId) -> (u64, u64) {
+        let mut logs = self.logs();
+        let segments = logs.entry(log).or_default();
+        let end = segments.end;
+        if segments.starts.last().is_none_or(|start| end - start >= SEGMENT) {
+            segments.starts.push(end);
+        }
+        segments.is_written = true;
+        (segments.starts.last().copied().unwrap_or(end), end)
+    }
+
+    fn write_at(&self, (log, start): (LogId, u64), at: u64, bytes: &[u8]) -> io::Result<()> {
+        let options = private::options().create(true).write(true).truncate(false).clone();
+        let mut file = options.open(self.file(log, start))?;
+        file.seek(SeekFrom::Start(at))?;
         if let Err(error) = file.write_all(bytes) {
             // A disk that fills up takes a part; whoever waits for room writes the whole again.
-            drop(file.set_len(before));
+            drop(file.set_len(at));
             return Err(error);
         }
-        Ok(before + bytes.len() as u64)
+        Ok(())
+    }
+
+    /// Where a log begins on the disk: what was before it is removed.
+    pub(super) fn start(&self, log: LogId) -> u64 {
+        let logs = self.logs();
+        let segments = logs.get(&log);
+        segments.map_or(0, |it| it.starts.first().copied().unwrap_or(it.end))
     }
 
     /// Bytes of a log, fewer where it ends. One that is gone is empty.
     pub(super) fn read(&self, log: LogId, at: u64, most: usize) -> io::Result<Vec<u8>> {
-        let mut file = match File::open(self.file(log)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            file => file?,
-        };
-        file.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
-        file.take(most as u64).read_to_end(&mut bytes)?;
+        while bytes.len() < most {
+            let from = at + bytes.len() as u64;
+            let Some((start, end)) = self.logs().get(&log).and_then(|it| it.holding(from)) else {
+                break;
+            };
+            let room = (most - bytes.len()) as u64;
+            let before = bytes.len();
+            match File::open(self.file(log, start)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                file => {
+                    let mut file = file?;
+                    file.seek(SeekFrom::Start(from - start))?;
+                    file.take(room.min(end - from)).read_to_end(&mut bytes)?;
+                }
+            }
+            if bytes.len() == before {
+                break;
+            }
+        }
         Ok(bytes)
+    }
+
+    /// Removes what the leader has of a log: all before this place.
+    pub(super) fn free(&self, log: LogId, upto: u64, what: Freed) {
+        let mut logs = self.logs();
+        let Some(segments) = logs.get_mut(&log) else { return };
+        let freed = segments.upto(upto, what);
+        for start in segments.starts.drain(..freed) {
+            drop(fs::remove_file(self.file(log, start)));
+        }
+    }
+
+    /// Puts a text in front of where a log begins on the disk, in the place of what was removed. Returns where it begins now.
+    pub(super) fn put_in_front(&self, log: LogId, text: &[u8]) -> io::Result<u64> {
+        let old = self.start(log);
+        let start = old.saturating_sub(text.len() as u64);
+        let length = usize::try_from(old - start).unwrap_or(usize::MAX);
+        self.write_at((log, start), 0, &text[..length.min(text.len())])?;
+        let mut logs = self.logs();
+        let segments = logs.entry(log).or_default();
+        if segments.starts.first() != Some(&start) {
+            segments.starts.insert(0, start);
+        }
+        Ok(start)
     }
 
     /// Drops a log. That it is gone already is no error.
     pub(super) fn remove(&self, log: LogId) {
-        drop(fs::remove_file(self.file(log)));
+        let segments = self.logs().remove(&log).unwrap_or_default();
+        for start in segments.starts {
+            drop(fs::remove_file(self.file(log, start)));
+        }
     }
 
-    fn file(&self, log: LogId) -> PathBuf {
+    fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, Segments>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self, log: LogId, start: u64) -> PathBuf {
         let LogId { run, step, attempt, delivery } = log;
-        self.folder.join(format!("{run}.{}.{attempt}.{delivery}.log", step.0))
+        self.folder.join(format!("{run}.{}.{attempt}.{delivery}.{start}.log", step.0))
     }
 }
 
-fn log_of(name: &str) -> Option<LogId> {
+fn segment_of(name: &str) -> Option<(LogId, u64)> {
     let mut parts = name.strip_suffix(".log")?.split('.');
     let run = RunId::parse(parts.next()?)?;
     let step = StepIx(parts.next()?.parse().ok()?);
     let attempt = parts.next()?.parse().ok()?;
     let delivery = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some(LogId { run, step, attempt, delivery })
+    let start = parts.next()?.parse().ok()?;
+    parts.next().is_none().then_some((LogId { run, step, attempt, delivery }, start))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LOG: LogId = LogId { run: RunId(77), step: StepIx(3), attempt: 1, delivery: 2 };
+
+    fn files(spool: &Spool) -> usize {
+        fs::read_dir(spool.folder()).unwrap().count()
+    }
+
     #[test]
     fn what_a_full_disk_took_a_part_of_can_be_written_again() {
         let Some(disk) = crate::conformance::Disk::mount("1m") else { return };
         let (spool, _) = Spool::open(disk.path().join("logs")).unwrap();
-        let log = LogId { run: RunId(77), step: StepIx(3), attempt: 1, delivery: 1 };
-        spool.append(log, b"one ").unwrap();
-        assert!(spool.append(log, &vec![b'x'; 2 << 20]).is_err(), "it is larger than the disk");
-        assert_eq!(spool.append(log, b"two").unwrap(), 7);
-        assert_eq!(spool.read(log, 0, 100).unwrap(), b"one two");
+        spool.append(LOG, b"one ").unwrap();
+        assert!(spool.append(LOG, &vec![b'x'; 2 << 20]).is_err(), "it is larger than the disk");
+        assert_eq!(spool.append(LOG, b"two").unwrap(), 7);
+        assert_eq!(spool.read(LOG, 0, 100).unwrap(), b"one two");
     }
 
     #[test]
     fn what_an_earlier_life_left_is_found_again() {
         let folder = tempfile::tempdir().unwrap();
         let open = || Spool::open(folder.path().join("logs")).unwrap();
-        let log = LogId { run: RunId(77), step: StepIx(3), attempt: 1, delivery: 2 };
         let (spool, left) = open();
         assert!(left.is_empty());
-        assert_eq!(spool.append(log, b"one ").unwrap(), 4);
-        assert_eq!(spool.append(log, b"two").unwrap(), 7);
+        assert_eq!(spool.append(LOG, b"one ").unwrap(), 4);
+        assert_eq!(spool.append(LOG, b"two").unwrap(), 7);
         let (spool, left) = open();
-        assert_eq!(left, [(log, 7)]);
-        assert_eq!(spool.read(log, 4, 100).unwrap(), b"two");
-        assert_eq!(spool.read(log, 4, 2).unwrap(), b"tw");
-        spool.remove(log);
-        assert_eq!(spool.read(log, 0, 100).unwrap(), b"");
+        assert_eq!(left, [(LOG, 0..7)]);
+        assert_eq!(spool.read(LOG, 4, 100).unwrap(), b"two");
+        assert_eq!(spool.read(LOG, 4, 2).unwrap(), b"tw");
+        spool.remove(LOG);
+        assert_eq!(spool.read(LOG, 0, 100).unwrap(), b"");
         assert!(open().1.is_empty());
+    }
+
+    #[test]
+    fn what_the_leader_has_is_removed_while_the_log_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Spool::open(folder.path().join("logs")).unwrap();
+        let (spool, _) = open();
+        let half = vec![b'a'; 128 << 10];
+        for _ in 0..8 {
+            spool.append(LOG, &half).unwrap();
+        }
+        assert_eq!((files(&spool), spool.start(LOG)), (4, 0));
+        assert_eq!(spool.read(LOG, 100, 1 << 20).unwrap().len(), (1 << 20) - 100);
+        spool.free(LOG, (512 << 10) + 1, Freed::FullSegments);
+        assert_eq!((files(&spool), spool.start(LOG)), (2, 512 << 10));
+        assert_eq!(spool.read(LOG, 0, 9).unwrap(), b"", "it is gone");
+        let end = spool.append(LOG, b"the end").unwrap();
+        assert_eq!(end, (1 << 20) + 7);
+        let (spool, left) = open();
+        assert_eq!(left, [(LOG, (512 << 10)..end)]);
+        assert_eq!(spool.read(LOG, 1 << 20, 99).unwrap(), b"the end");
+        spool.free(LOG, end, Freed::Everything);
+        assert_eq!((files(&spool), spool.start(LOG)), (0, end));
+        assert_eq!(spool.append(LOG, b"!").unwrap(), end + 1, "it goes on where it was");
+        assert_eq!(spool.read(LOG, end, 9).unwrap(), b"!");
+    }
+
+    #[test]
+    fn nothing_is_read_behind_a_segment_that_a_power_failure_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Spool::open(folder.path().join("logs")).unwrap();
+        let (spool, _) = open();
+        for _ in 0..3 {
+            spool.append(LOG, &vec![b'a'; 256 << 10]).unwrap();
+        }
+        let second = File::options().write(true).open(spool.file(LOG, 256 << 10)).unwrap();
+        second.set_len(10).unwrap();
+        let (spool, left) = open();
+        assert_eq!(left, [(LOG, 0..(256 << 10) + 10)]);
+        assert_eq!(
+            (files(&spool), spool.read(LOG, 0, 1 << 20).unwrap().len()),
+            (2, (256 << 10) + 10)
+        );
     }
 }

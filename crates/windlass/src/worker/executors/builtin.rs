@@ -14,7 +14,7 @@ use windlass_core::trace::TraceParent;
 
 use super::prepare::{Identity, Prepared};
 use super::process::Process;
-use super::record::{Record, log_id};
+use super::record::Record;
 use super::secrets::MaskCache;
 use super::works::Works;
 use crate::link::Will;
@@ -100,7 +100,7 @@ impl Builtin {
             // Apart, for what a process needs takes kilobytes.
             Ok(work) if work.action == Action::Noop => Box::pin(ready(noop())),
             Ok(work) => Box::pin(it.run((grant, work), orders, turn)),
-            Err(why) => Box::pin(async move { it.refuse(&grant, &why).await }),
+            Err(why) => Box::pin(async move { it.refuse(&grant, &why, orders).await }),
         }
     }
 
@@ -116,26 +116,33 @@ impl Builtin {
                 return Outcome::plain(OutcomeKind::Released);
             }
             Err((_, Ungathered::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
-            Err((grant, Ungathered::Missing(why))) => return self.refuse(&grant, &why).await,
+            Err((grant, Ungathered::Missing(why))) => {
+                return self.refuse(&grant, &why, orders).await;
+            }
         };
         let identity = Identity { place: &self.place, grant: &grant, traces: self.traces };
         match Prepared::new(&work, identity) {
             Ok(prepared) => {
                 let mut record =
-                    Record::new(Arc::clone(&self.logs), log_id(&grant), prepared.masks.clone());
-                record.warn(self.place.masks.unsaid(grant.lease.run, &prepared.unmasked)).await;
+                    Record::new(Arc::clone(&self.logs), &grant, prepared.masks.clone());
+                record.warn(self.place.masks.unsaid(grant.lease.run, &prepared.unmasked));
                 let guard = self.guard.clone();
                 Process { guard, prepared, grant, orders, turn, record }.run().await
             }
-            Err(reason) => self.refuse(&grant, &reason).await,
+            Err(reason) => self.refuse(&grant, &reason, orders).await,
         }
     }
 
     /// Fails an attempt that cannot begin, and says why where its output would be.
-    async fn refuse(&self, grant: &Grant, reason: &str) -> Outcome {
-        let mut record = Record::new(Arc::clone(&self.logs), log_id(grant), Masks::default());
-        record.say(reason).await;
-        record.finish().await;
+    async fn refuse(
+        &self,
+        grant: &Grant,
+        reason: &str,
+        mut orders: watch::Receiver<Orders>,
+    ) -> Outcome {
+        let mut record = Record::new(Arc::clone(&self.logs), grant, Masks::default());
+        record.say(reason);
+        record.finish(&mut orders).await;
         Outcome::plain(OutcomeKind::Failed)
     }
 }

@@ -47,6 +47,8 @@ enum Told {
     Nothing,
     Timeout,
     Stop,
+    /// What it prints cannot be kept.
+    OutputLost,
 }
 
 impl Process {
@@ -60,8 +62,8 @@ impl Process {
         let (guarded, reader) = match started {
             Ok(started) => started,
             Err(error) => {
-                self.record.say(&format!("it could not be started: {error}")).await;
-                self.record.finish().await;
+                self.record.say(&format!("it could not be started: {error}"));
+                self.record.finish(&mut self.orders).await;
                 return Outcome::plain(OutcomeKind::Failed);
             }
         };
@@ -82,8 +84,8 @@ impl Process {
         if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
             self.record.note(text).await;
         }
-        self.record.finish().await;
-        outcome
+        self.record.finish(&mut self.orders).await;
+        self.record.judge(outcome)
     }
 
     async fn start(&mut self, deadline: Option<Deadline>) -> io::Result<(Guarded, OwnedFd)> {
@@ -148,7 +150,8 @@ impl Process {
         let gone = guarded.gone();
         tokio::pin!(gone);
         loop {
-            // Output comes last: a step that prints without end is still told to stop.
+            // Output comes last: a step that prints without end is still told to stop, and one whose output finds no room
+            // is told everything meanwhile.
             tokio::select! {
                 biased;
                 exit = &mut gone => return (exit, told),
@@ -165,9 +168,15 @@ impl Process {
                     told = Told::Timeout;
                     guarded.stop(StopHow::Term, grace).await;
                 }
-                bytes = output.read(), if open => match bytes {
+                () = self.record.write(), if self.record.is_unwritten() => {
+                    if self.record.has_failed() && told == Told::Nothing {
+                        told = Told::OutputLost;
+                        guarded.stop(StopHow::Term, grace).await;
+                    }
+                }
+                bytes = output.read(), if open && !self.record.is_unwritten() => match bytes {
                     [] => open = false,
-                    bytes => self.record.write(bytes).await,
+                    bytes => self.record.take(bytes),
                 },
             }
         }
@@ -175,10 +184,12 @@ impl Process {
 
     /// Reads what is left in the pipe.
     async fn drain(&mut self, output: &mut Output) {
+        self.record.settle(&mut self.orders).await;
         for _ in 0..READS_MAX {
             // Only reading has a limit here: a log may have to wait for room.
             let Ok(bytes @ [_, ..]) = timeout(DRAIN, output.rest()).await else { return };
-            self.record.write(bytes).await;
+            self.record.take(bytes);
+            self.record.settle(&mut self.orders).await;
         }
     }
 
@@ -188,7 +199,7 @@ impl Process {
             // As a shell tells it.
             Exit::Signal(signal) => 128 + signal,
             Exit::NotSpawned(why) => {
-                self.record.say(&why.text).await;
+                self.record.say(&why.text);
                 if why.cause == NotSpawnedCause::Hung && told == Told::Nothing {
                     // Its lease ended before its start returned.
                     return Outcome::plain(OutcomeKind::Lost);
@@ -205,13 +216,15 @@ impl Process {
             Told::Timeout => Outcome { kind: OutcomeKind::TimedOut, ..ended },
             // Whatever its code: many that are told to end do so with 0, and have not done what they were for.
             Told::Stop => Outcome { kind: OutcomeKind::Cancelled, ..ended },
+            // Why is said when all of its output has been tried.
+            Told::OutputLost => Outcome::plain(OutcomeKind::Failed),
             Told::Nothing if code != 0 => ended,
             Told::Nothing => self.with_outputs(ended).await,
         }
     }
 
     /// Without a guard the worker is at its end too: whoever resumes the run decides what becomes of the attempt.
-    async fn lost(&self) -> Outcome {
+    async fn lost(&mut self) -> Outcome {
         if timeout(GUARD_DIES, self.guard.over()).await.is_ok() {
             pending::<()>().await;
         }
@@ -227,7 +240,7 @@ impl Process {
                 Outcome { output: outcome::Output::Inline(text.into()), ..ended }
             }
             Err(error) => {
-                self.record.say(&error.to_string()).await;
+                self.record.say(&error.to_string());
                 Outcome { kind: OutcomeKind::Failed, ..ended }
             }
         }

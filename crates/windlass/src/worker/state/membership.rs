@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::session::Finished;
 
@@ -24,6 +25,8 @@ pub struct Membership {
     folder: PathBuf,
     secret: WorkerSecret,
     lives: Lives,
+    /// Why outcomes could not be kept, if the last try failed.
+    fault: watch::Sender<Option<StateError>>,
     /// The directory is this process's as long as it is used.
     _lock: Arc<Lock>,
 }
@@ -44,7 +47,8 @@ impl Membership {
         }
         let secret = secret(&folder.join("secret"))?;
         let lives = Lives::open(&folder.join("lives"))?;
-        Ok(Self { folder, secret, lives, _lock: lock })
+        let fault = watch::Sender::default();
+        Ok(Self { folder, secret, lives, fault, _lock: lock })
     }
 
     /// What proves who it is.
@@ -84,8 +88,24 @@ impl Membership {
         body.and_then(|body| postcard::from_bytes(body).ok()).unwrap_or_default()
     }
 
+    /// Why outcomes could not be kept, each time that this changes.
+    pub fn fault(&self) -> watch::Receiver<Option<StateError>> {
+        self.fault.subscribe()
+    }
+
     /// Keeps these outcomes and no others.
     pub fn keep_outcomes(&self, outcomes: &[Finished]) -> Result<(), StateError> {
+        let kept = self.write_outcomes(outcomes);
+        let fault = kept.as_ref().err().cloned();
+        self.fault.send_if_modified(|known| {
+            let is_news = known.is_some() != fault.is_some();
+            *known = fault;
+            is_news
+        });
+        kept
+    }
+
+    fn write_outcomes(&self, outcomes: &[Finished]) -> Result<(), StateError> {
         let file = self.outcomes_file();
         if outcomes.is_empty() {
             file::remove(&file);

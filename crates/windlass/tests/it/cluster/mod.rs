@@ -2,6 +2,7 @@
 
 pub(crate) mod arrange;
 mod contact;
+mod disks;
 mod distribution;
 mod endings;
 mod environment;

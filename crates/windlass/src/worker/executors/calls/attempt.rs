@@ -18,7 +18,7 @@ use super::call::{Call, Callee, Calling, Retry, Returned};
 use super::executor::deadline;
 use super::panics;
 use crate::worker::executor::Orders;
-use crate::worker::executors::record::{Record, log_id};
+use crate::worker::executors::record::Record;
 use crate::worker::guard::HeldStep;
 
 /// The exit code of a failure that its step wants to be tried again: that of a "temporary failure" among the codes that
@@ -39,6 +39,8 @@ enum Told {
     Nothing,
     Timeout,
     Stop,
+    /// What it says cannot be kept.
+    OutputLost,
 }
 
 impl CallAttempt {
@@ -46,9 +48,9 @@ impl CallAttempt {
     pub(super) async fn run(mut self) -> Outcome {
         let call = Arc::clone(&self.call);
         let mut record =
-            Record::new(Arc::clone(&call.around.logs), log_id(&call.grant), call.masks.clone());
+            Record::new(Arc::clone(&call.around.logs), &call.grant, call.masks.clone());
         let unsaid = call.around.place.masks.unsaid(call.grant.lease.run, &call.unmasked);
-        record.warn(unsaid).await;
+        record.warn(unsaid);
         let mut lines = Lines { call: Arc::clone(&call), record };
         let begins_with = *self.orders.borrow();
         let held = call.around.guards.hold(&call.grant, &begins_with).await;
@@ -64,10 +66,10 @@ impl CallAttempt {
         if let Some(held) = held {
             held.release().await;
         }
-        lines.write().await;
-        let outcome = outcome(&call, returned, told, &mut lines.record).await;
-        lines.record.finish().await;
-        outcome
+        lines.take();
+        let outcome = outcome(&call, returned, told, &mut lines.record);
+        lines.record.finish(&mut self.orders).await;
+        lines.record.judge(outcome)
     }
 
     fn begin(&mut self) -> Polled {
@@ -104,13 +106,7 @@ impl CallAttempt {
                         dropped_at.get_or_insert(Instant::now() + grace);
                         call.tell_to_end().await;
                     }
-                    None => {
-                        if let Some(held) = held {
-                            let at = deadline(&call.grant, &passed_on);
-                            held.set_deadline(at).await;
-                            call.running.set_deadline(at).await;
-                        }
-                    }
+                    None => call.move_deadline(held, &passed_on).await,
                 },
                 () = at(ends_at), if told == Told::Nothing => {
                     told = Told::Timeout;
@@ -118,13 +114,30 @@ impl CallAttempt {
                     call.tell_to_end().await;
                 }
                 () = at(dropped_at) => return (None, told),
-                () = call.lines.said() => lines.write().await,
+                // Nothing else waits for it: a lease is renewed while its output finds no room.
+                () = lines.record.write(), if lines.record.is_unwritten() => {
+                    if lines.record.has_failed() && told == Told::Nothing {
+                        told = Told::OutputLost;
+                        dropped_at = Some(Instant::now() + grace);
+                        call.tell_to_end().await;
+                    }
+                }
+                () = call.lines.said(), if !lines.record.is_unwritten() => lines.take(),
             }
         }
     }
 }
 
 impl Call {
+    /// Has the guard know by when it must be over now.
+    async fn move_deadline(&self, held: Option<&HeldStep>, orders: &Orders) {
+        if let Some(held) = held {
+            let at = deadline(&self.grant, orders);
+            held.set_deadline(at).await;
+            self.running.set_deadline(at).await;
+        }
+    }
+
     /// Tells the function, and the commands that it waits for.
     async fn tell_to_end(&self) {
         self.halt.tell();
@@ -139,21 +152,16 @@ struct Lines {
 }
 
 impl Lines {
-    async fn write(&mut self) {
+    fn take(&mut self) {
         let said = self.call.lines.take();
         if !said.is_empty() {
-            self.record.write(&said).await;
+            self.record.take(&said);
         }
     }
 }
 
 /// What a function came to, as an outcome.
-async fn outcome(
-    call: &Call,
-    returned: Option<Returned>,
-    told: Told,
-    record: &mut Record,
-) -> Outcome {
+fn outcome(call: &Call, returned: Option<Returned>, told: Told, record: &mut Record) -> Outcome {
     let ended = match returned {
         // A step that finished in spite of the order has finished.
         Some(Ok(output)) => return Outcome { output, ..Outcome::plain(OutcomeKind::Succeeded) },
@@ -161,13 +169,13 @@ async fn outcome(
         None => None,
     };
     let kind = match told {
-        Told::Nothing => OutcomeKind::Failed,
+        Told::Nothing | Told::OutputLost => OutcomeKind::Failed,
         Told::Timeout => OutcomeKind::TimedOut,
         Told::Stop => OutcomeKind::Cancelled,
     };
     let Some((failure, retry)) = ended else { return Outcome::plain(kind) };
     let failure = failure.covered(|text| call.cover(text));
-    record.say(&said_of(&failure)).await;
+    record.say(&said_of(&failure));
     let again = retry == Retry::Yes && kind == OutcomeKind::Failed;
     Outcome { kind, exit_code: again.then_some(TRY_AGAIN), output: failure.to_output() }
 }

@@ -21,7 +21,7 @@ use crate::link::Link;
 use crate::link::output::StoredOutput;
 use crate::logs::LogStore;
 use crate::worker::executor::{Attempt, Executor, Orders, Over, Prepared, Turn};
-use crate::worker::executors::record::{Record, log_id};
+use crate::worker::executors::record::Record;
 use crate::worker::executors::secrets::RunMasks;
 use crate::worker::executors::works::Works;
 use crate::worker::executors::{Place, Traces};
@@ -115,7 +115,7 @@ impl CallExecutor {
         let around = Arc::clone(&self.around);
         match self.given(&work) {
             Ok(given) => Box::pin(run(around, given, (grant, work), orders)),
-            Err(why) => Box::pin(async move { refused(&around.logs, &grant, why).await }),
+            Err(why) => Box::pin(async move { refused(&around.logs, &grant, why, orders).await }),
         }
     }
 }
@@ -130,7 +130,7 @@ async fn run(
         Ok(grant) => grant,
         Err((_, Ungathered::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
         Err((grant, Ungathered::Missing(why))) => {
-            return refused(&around.logs, &grant, why).await;
+            return refused(&around.logs, &grant, why, orders).await;
         }
     };
     let Given { callee, secrets, masks, unmasked, runtime } = given;
@@ -160,10 +160,15 @@ struct Given {
 }
 
 /// Fails an attempt that cannot begin, and says why where its lines would be.
-async fn refused(logs: &Arc<dyn LogStore>, grant: &Grant, why: String) -> Outcome {
-    let mut record = Record::new(Arc::clone(logs), log_id(grant), Masks::default());
-    record.say(&why).await;
-    record.finish().await;
+async fn refused(
+    logs: &Arc<dyn LogStore>,
+    grant: &Grant,
+    why: String,
+    mut orders: watch::Receiver<Orders>,
+) -> Outcome {
+    let mut record = Record::new(Arc::clone(logs), grant, Masks::default());
+    record.say(&why);
+    record.finish(&mut orders).await;
     let output = Failure::new(FailureKind::Refused, why).to_output();
     Outcome { output, ..Outcome::plain(OutcomeKind::Failed) }
 }
@@ -177,7 +182,7 @@ impl Executor for CallExecutor {
             (Ok(work), None) => self.begin(grant, work, orders),
             (Err(why), None) => {
                 let logs = Arc::clone(&self.around.logs);
-                Box::pin(async move { refused(&logs, &grant, why).await })
+                Box::pin(async move { refused(&logs, &grant, why, orders).await })
             }
         }
     }

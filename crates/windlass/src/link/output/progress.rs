@@ -1,0 +1,69 @@
+//! How far the logs of a worker are: what is written, and what the leader has.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use crate::logs::LogId;
+
+/// What is on the disk, and how far it has come.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    pub(super) logs: Mutex<BTreeMap<LogId, Progress>>,
+    pub(super) news: Notify,
+    pub(super) shipped: watch::Sender<u64>,
+}
+
+/// How far a log is, in bytes of what was printed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) written: u64,
+    pub(super) shipped: u64,
+    /// Bytes before these that the leader will never have: its log is shorter by so many.
+    pub(super) missing: u64,
+    /// Nothing more comes.
+    pub(super) closed: bool,
+    /// The last line, which found no room on the disk; it is counted as written.
+    pub(super) last_line: Arc<str>,
+}
+
+impl Progress {
+    /// How much of it is on the disk, or was.
+    pub(super) fn spooled(&self) -> u64 {
+        self.written - self.last_line.len() as u64
+    }
+
+    /// What of the last line is to be shipped next.
+    pub(super) fn rest_of_line(&self) -> &[u8] {
+        let from = self.shipped.checked_sub(self.spooled());
+        let from = from.and_then(|from| usize::try_from(from).ok());
+        from.and_then(|from| self.last_line.as_bytes().get(from..)).unwrap_or_default()
+    }
+}
+
+impl Desk {
+    pub(super) fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, Progress>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_shipped(&self, log: LogId) -> bool {
+        self.logs().get(&log).is_none_or(|progress| progress.shipped >= progress.written)
+    }
+
+    pub(super) fn waiting(&self) -> u64 {
+        self.logs().values().map(|progress| progress.written - progress.shipped).sum()
+    }
+
+    /// The rest of a log is gone from the disk: nothing can be shipped for it.
+    pub(super) fn lost(&self, log: LogId) {
+        let mut logs = self.logs();
+        if let Some(progress) = logs.get_mut(&log) {
+            progress.missing += progress.written - progress.shipped;
+            progress.shipped = progress.written;
+            if progress.closed {
+                logs.remove(&log);
+            }
+        }
+    }
+}

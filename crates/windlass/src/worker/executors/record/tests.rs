@@ -1,0 +1,169 @@
+//! Output that finds no room: it waits, and its step is told everything meanwhile.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use windlass_core::id::{Fence, RunId, StepIx};
+use windlass_core::outcome::Output;
+use windlass_core::session::{LeaseRef, Stop, StopHow, StopReason};
+use windlass_core::time::Span;
+
+use super::*;
+use crate::logs::{LogPart, MemoryLogs};
+use crate::store::Promise;
+
+/// Logs that have room or have none.
+#[derive(Debug)]
+struct Small {
+    logs: MemoryLogs,
+    has_room: Mutex<bool>,
+    when_full: WhenFull,
+    waits: Mutex<Vec<bool>>,
+    last_line: Mutex<String>,
+}
+
+impl Small {
+    fn without_room(when_full: WhenFull) -> Arc<Self> {
+        let (logs, has_room) = (MemoryLogs::new(), Mutex::new(false));
+        Arc::new(Self {
+            logs,
+            has_room,
+            when_full,
+            waits: Mutex::default(),
+            last_line: Mutex::default(),
+        })
+    }
+
+    async fn text(&self) -> String {
+        let part = self.logs.read(log_id(&grant()), 0..1_000).await.unwrap();
+        String::from_utf8(part.bytes).unwrap()
+    }
+}
+
+impl LogStore for Small {
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
+        if *self.has_room.lock().unwrap() {
+            return self.logs.append(log, at, bytes);
+        }
+        Box::pin(async { Err(StoreError::Full { place: "here".to_owned() }) })
+    }
+
+    fn close_cut(&self, _: LogId, line: String) -> Promise<'_, ()> {
+        *self.last_line.lock().unwrap() = line;
+        Box::pin(async { Ok(()) })
+    }
+
+    fn when_full(&self) -> WhenFull {
+        self.when_full
+    }
+
+    fn note_wait(&self, wait: &RoomWait<'_>) {
+        self.waits.lock().unwrap().push(wait.error.is_some());
+    }
+
+    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
+        self.logs.read(log, range)
+    }
+
+    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
+        self.logs.list(run)
+    }
+
+    fn remove(&self, run: RunId) -> Promise<'_, ()> {
+        self.logs.remove(run)
+    }
+
+    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
+        self.logs.runs()
+    }
+}
+
+fn grant() -> Grant {
+    let run = RunId(7);
+    Grant {
+        lease: LeaseRef { fence: Fence(3), run, step: StepIx(0), attempt: 1 },
+        delivery: 1,
+        root: run,
+        name: "s".into(),
+        values: None,
+        work: "".into(),
+        timeout: None,
+        kill_grace: Span::ZERO,
+        stops_on_lost_contact: false,
+    }
+}
+
+fn record(logs: &Arc<Small>) -> Record {
+    Record::new(Arc::clone(logs) as Arc<dyn LogStore>, &grant(), Masks::default())
+}
+
+fn orders() -> (watch::Sender<Orders>, watch::Receiver<Orders>) {
+    watch::channel(Orders::default())
+}
+
+const BOUND: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn output_without_room_waits_can_be_given_up_and_goes_on_where_it_was() {
+    let logs = Small::without_room(WhenFull::Fails(BOUND));
+    let mut record = record(&logs);
+    record.take(b"one ");
+    let late = Instant::now() + BOUND / 2;
+    tokio::select! {
+        () = record.write() => panic!("there is no room"),
+        () = sleep_until(late) => {}
+    }
+    record.take(b"two");
+    *logs.has_room.lock().unwrap() = true;
+    record.write().await;
+    assert!(!record.is_unwritten() && !record.has_failed());
+    assert_eq!(logs.text().await, "one two");
+    assert_eq!(*logs.waits.lock().unwrap(), [true, false], "told once, and once that it is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_output_found_no_room_for_too_long_fails_and_says_why() {
+    let logs = Small::without_room(WhenFull::Fails(BOUND));
+    let (mut record, (_orders, mut told)) = (record(&logs), orders());
+    let began = Instant::now();
+    record.take(b"lost");
+    record.write().await;
+    assert!(record.has_failed());
+    assert!((BOUND..BOUND + Duration::from_secs(1)).contains(&began.elapsed()));
+    record.take(b"more of it is read, and dropped");
+    record.finish(&mut told).await;
+    let why = "its output could not be kept: no space left in here for 60 s";
+    assert_eq!(*logs.last_line.lock().unwrap(), format!("\nwindlass: the step failed: {why}\n"));
+    let outcome = record.judge(Outcome::exit(0));
+    assert_eq!((outcome.kind, outcome.exit_code), (OutcomeKind::Failed, None));
+    let failure = Failure::of_output(&outcome.output).unwrap();
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::OutputLost, why));
+    let cancelled = Outcome::plain(OutcomeKind::Cancelled);
+    assert_eq!(record.judge(cancelled.clone()), cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_over_and_told_to_stop_waits_for_no_room() {
+    let logs = Small::without_room(WhenFull::Waits);
+    let (mut record, (orders, mut told)) = (record(&logs), orders());
+    record.take(b"lost");
+    let began = Instant::now();
+    let stop = async {
+        sleep_until(began + Duration::from_hours(1)).await;
+        let stop = Stop { fence: Fence(3), how: StopHow::Term, why: StopReason::RunCancelled };
+        orders.send_modify(|orders| orders.stop = Some(stop));
+    };
+    tokio::join!(record.finish(&mut told), stop);
+    assert!(began.elapsed() < Duration::from_hours(1) + Duration::from_secs(1));
+    let outcome = record.judge(Outcome::exit(0));
+    assert_eq!((outcome.kind, outcome.output), (OutcomeKind::Succeeded, Output::None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn logs_that_keep_to_a_limit_fail_no_step() {
+    let logs = Small::without_room(WhenFull::GoesOn);
+    let mut record = record(&logs);
+    record.take(b"lost");
+    record.write().await;
+    assert!(!record.is_unwritten() && !record.has_failed());
+}

@@ -1,0 +1,100 @@
+//! Workers whose state directory is on a full disk: they say so, go on when there is room, and lose neither steps nor locks
+//! meanwhile; a step whose output finds no room in time fails.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+use windlass::conformance::Disk;
+
+use super::arrange::{Cluster, step};
+use crate::run::arrange::{Running, is_alive, until};
+
+/// What a worker says when the output of a step finds no room.
+const WAITS: &str = "it waits, for its output cannot be written: no space left in";
+
+/// A step of a worker whose disk is full; nothing where nothing can be mounted.
+struct Stuck {
+    disk: Disk,
+    cluster: Cluster,
+    worker: Running,
+    run: String,
+}
+
+/// A step that prints when the disk has become full, and writes a line to `trace` ten times a second from then on.
+fn stuck(flags: &str, grace: &str) -> Option<Stuck> {
+    let disk = Disk::mount("4m")?;
+    let cluster = Cluster::start(flags);
+    let state = disk.path().join("state");
+    let worker = format!("--slots 1 --disk-grace {grace} --state {}", state.display());
+    let worker = cluster.worker("far", &worker);
+    let run = cluster.submit(
+        "name: full\nlocks: { port: 1 }\nsteps:\n  s:\n    lock: port\n    on_lost_contact: stop\n    run: |\n      \
+         echo $$ >> pids; until test -e go; do sleep 0.02; done; echo printed\n      \
+         until test -e end; do echo x >> trace; sleep 0.1; done; echo done\n",
+    );
+    cluster.place.until_lines("pids", 1);
+    disk.fill();
+    cluster.place.file("go", "");
+    until("the worker says why its step waits", || worker.said().contains(WAITS));
+    Some(Stuck { disk, cluster, worker, run })
+}
+
+impl Stuck {
+    fn log(&self) -> String {
+        let log = format!("/runs/{}/logs/0/1/1", self.run);
+        self.cluster.try_ask("GET", &log, "").expect("it answers").1
+    }
+
+    fn pid(&self) -> String {
+        self.cluster.place.lines("pids").remove(0)
+    }
+}
+
+#[test]
+fn a_step_whose_output_finds_no_room_in_time_fails_and_the_controller_says_why() {
+    let Some(stuck) = stuck("--no-exec", "2s") else { return };
+    let shown = stuck.cluster.ended(&stuck.run);
+    let s = step(&shown, "s");
+    assert_eq!(s["status"], "failed", "{shown}");
+    assert!(!is_alive(&stuck.pid()), "it was stopped");
+    let why = "the step failed: its output could not be kept: no space left in";
+    until("the reason is in its log, which found no room either", || stuck.log().contains(why));
+    let said = stuck.worker.said();
+    assert_eq!(said.matches(WAITS).count(), 1, "{said}");
+    assert!(said.contains("failed: its output could not be kept"), "{said}");
+    let show = format!("show {} --to http://127.0.0.1:{}", stuck.run, stuck.cluster.port);
+    let told = stuck.cluster.place.data(&show);
+    assert!(told.contains("the worker had no room for its output"), "{told}");
+}
+
+#[test]
+fn a_step_without_room_for_its_output_can_be_cancelled() {
+    let Some(stuck) = stuck("--no-exec", "1h") else { return };
+    let asked = Instant::now();
+    let cancel = format!("/runs/{}/cancel", stuck.run);
+    assert_eq!(stuck.cluster.post(&cancel, &json!({ "level": "stop" })).0, 200);
+    let shown = stuck.cluster.ended(&stuck.run);
+    assert_eq!(shown["status"], "cancelled", "{shown}");
+    let took = asked.elapsed();
+    println!("cancel of a step without room for its output → over after {took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert!(!is_alive(&stuck.pid()));
+}
+
+#[test]
+fn a_step_with_a_lock_keeps_its_lease_while_its_output_finds_no_room() {
+    let Some(stuck) = stuck("--no-exec --lease-ttl 2s", "1h") else { return };
+    // Three times as long as a lease that is not renewed.
+    let lines = stuck.cluster.place.lines("trace").len();
+    stuck.cluster.place.until_lines("trace", lines + 60);
+    stuck.disk.make_room();
+    stuck.cluster.place.file("end", "");
+    let shown = stuck.cluster.ended(&stuck.run);
+    let s = step(&shown, "s");
+    assert_eq!(s["status"], "succeeded", "{shown}");
+    assert_eq!(s["attempts"].as_array().map(Vec::len), Some(1), "handed out once: {shown}");
+    until("all of its output is there", || stuck.log() == "printed\ndone\n");
+    let said = stuck.worker.said();
+    assert!(said.contains("its output can be written again"), "{said}");
+}
