@@ -27,6 +27,9 @@ pub(super) struct Board {
     /// Places of lanes at locks. Counted anew when a snapshot is read.
     #[serde(skip)]
     pub(super) lock_uses: usize,
+    /// Labels and workers' names that classes demand. Counted anew when a snapshot is read.
+    #[serde(skip)]
+    pub(super) demands: usize,
     /// Whether a lane has opened, or may have, since parked workers were last looked at.
     pub(super) stirred: bool,
     /// Workers online that suit a class, where its steps prefer something. Counted anew when a snapshot is read.
@@ -45,6 +48,7 @@ impl Board {
         if let Some(known) = self.class_ids.get(placement) {
             return (*known, false);
         }
+        self.demands += placement.demand_count();
         let class = self.classes.insert(Class::new(placement.clone(), now));
         self.class_ids.insert(placement.clone(), class);
         (class, true)
@@ -82,7 +86,7 @@ impl Board {
     }
 
     /// Takes one user from a lane; a lane without users goes, and its class with its last lane. Returns the class
-    /// that went.
+    /// that went, if workers served it.
     pub(super) fn leave_lane(&mut self, lane: u32) -> Option<u32> {
         self.lanes[lane].users -= 1;
         if self.lanes[lane].users > 0 {
@@ -102,8 +106,9 @@ impl Board {
         }
         let gone = self.classes.remove(class);
         self.class_ids.remove(&gone.placement);
+        self.demands -= gone.placement.demand_count();
         self.suitors.remove(&class);
-        Some(class)
+        (gone.workers > 0).then_some(class)
     }
 
     /// Declares a run's locks with their slots.

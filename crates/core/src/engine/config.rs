@@ -14,6 +14,9 @@ pub struct Config {
     pub plan_bytes_max: usize,
     /// Places that steps of active runs have at locks. It bounds what one change of a lock can cost.
     pub lock_uses_max: usize,
+    /// Labels and workers' names that steps of active runs demand, equal demands counted once. It bounds what one run and one
+    /// worker can cost when they come, and what each worker takes in memory.
+    pub demands_max: usize,
     /// Workers known, live or lately lost.
     pub workers_max: usize,
     /// Events in one decision. Bulk endings go on in the next one, so that exchanges are served between.
@@ -39,6 +42,7 @@ impl Default for Config {
             steps_max: 4_000_000,
             plan_bytes_max: 256 << 20,
             lock_uses_max: 100_000,
+            demands_max: 20_000,
             workers_max: 20_000,
             batch_max: 4096,
             grants_max: 512,

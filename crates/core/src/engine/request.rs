@@ -363,6 +363,19 @@ pub enum Denial {
         /// How many there may be.
         max: usize,
     },
+    /// More labels and nodes than steps may demand.
+    #[error(
+        "steps of active runs demand {active} labels and nodes, and {more} more would pass the bound of {max}: try again \
+         when runs have ended"
+    )]
+    TooManyDemands {
+        /// How many there are.
+        active: usize,
+        /// How many would come, those of equal demands not counted.
+        more: usize,
+        /// How many there may be.
+        max: usize,
+    },
     /// A reused outcome for a node that is no step of the plan.
     #[error("step {0} of the plan cannot take over an outcome")]
     BadReuse(crate::id::StepIx),

@@ -364,10 +364,24 @@ impl Engine {
         self.board.lanes[lane].place(rank, run_ix)
     }
 
-    /// Finds a class's workers and counts them.
+    /// Finds the workers of a new class and counts them.
     fn enlist_all(&mut self, class: u32) {
+        let placement = self.board.classes[class].placement.clone();
+        let prefers = placement.requirement.preferences().next().is_some();
+        let mut serving = 0;
         for worker in self.workers.indices() {
-            self.enlist_in(worker, class);
+            let it = &self.workers[worker];
+            if it.status == WorkerStatus::Online && placement.accepts(it.facts(self.own)) {
+                serving += 1;
+                self.workers[worker].classes.push(class);
+                if prefers {
+                    self.count_suitor(worker, class, 1);
+                }
+            }
+        }
+        self.board.classes[class].workers = serving;
+        if serving > 0 {
+            self.board.workers_changed(class);
         }
     }
 

@@ -81,7 +81,14 @@ impl Engine {
         }
         let (active, more) = (self.board.lock_uses, plan.lock_uses());
         let max = self.config.lock_uses_max;
-        (active + more > max).then_some(Denial::TooManyLockUses { active, more, max })
+        if active + more > max {
+            return Some(Denial::TooManyLockUses { active, more, max });
+        }
+        let known = &self.board.class_ids;
+        let fresh = plan.placements().into_iter().filter(|it| !known.contains_key(*it));
+        let more = fresh.map(Placement::demand_count).sum();
+        let (active, max) = (self.board.demands, self.config.demands_max);
+        (active + more > max).then_some(Denial::TooManyDemands { active, more, max })
     }
 
     fn warnings(&self, run: RunId) -> Vec<Warning> {

@@ -1,17 +1,17 @@
 //! Gathers a plan in code, node by node, and freezes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::check::{PlanError, excesses, is_name};
 use super::fingerprint::Fingerprint;
 use super::graph::{Graph, critical_path};
 use super::limits::{
-    CELLS_MAX, EDGES_MAX, LOCK_USES_MAX, NEEDS_MAX, PLAN_BYTES_MAX, REPEATS_MAX, STEPS_MAX,
-    WORK_MAX,
+    CELLS_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, NEEDS_MAX, PLAN_BYTES_MAX, REPEATS_MAX,
+    STEPS_MAX, WORK_MAX,
 };
 use super::plan_type::{JOIN, NEED_BYTES, NODE_BYTES, Plan};
-use super::spec::{StepSpec, When};
+use super::spec::{Placement, StepSpec, When};
 use crate::id::StepIx;
 
 /// How one node needs another.
@@ -278,6 +278,12 @@ impl PlanBuilder {
         }
         if self.lock_uses > LOCK_USES_MAX {
             self.problems.push(PlanError::TooManyLocks(self.lock_uses));
+        }
+        let placements: BTreeSet<&Placement> =
+            self.specs.keys().map(|(spec, _)| &spec.placement).collect();
+        let demands = placements.into_iter().map(Placement::demand_count).sum();
+        if demands > DEMANDS_MAX {
+            self.problems.push(PlanError::TooManyDemands(demands));
         }
         let bytes = self.bytes + self.needs.len() * NEED_BYTES;
         if bytes > PLAN_BYTES_MAX {

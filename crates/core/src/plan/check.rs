@@ -1,8 +1,8 @@
 //! What can be wrong with a plan.
 
 use super::limits::{
-    ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX, NAME_MAX,
-    NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
+    ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX,
+    NAME_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
 };
 use super::spec::StepSpec;
 use crate::id::StepIx;
@@ -78,6 +78,12 @@ pub enum PlanError {
          are allowed"
     )]
     TooManyLocks(usize),
+    /// More labels and names of workers in all than a plan may demand.
+    #[error(
+        "the steps of the plan demand {0} labels and nodes in all, equal demands counted once; at most {DEMANDS_MAX} are \
+         allowed"
+    )]
+    TooManyDemands(usize),
     /// More bytes than a plan may take.
     #[error("the plan takes {0} bytes of memory; at most {PLAN_BYTES_MAX} are allowed")]
     TooLarge(usize),

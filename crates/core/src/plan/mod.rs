@@ -16,8 +16,8 @@ pub use builder::{Need, PlanBuilder};
 pub use check::PlanError;
 pub use fingerprint::Fingerprint;
 pub use limits::{
-    ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX, NAME_MAX,
-    NEEDS_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
+    ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX,
+    NAME_MAX, NEEDS_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
 };
 pub use plan_type::{Edge, Plan};
 pub use spec::{

@@ -1,6 +1,6 @@
 //! The frozen plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use super::builder::Need;
 use super::check::{PlanError, excesses};
 use super::fingerprint::Fingerprint;
 use super::graph::Graph;
-use super::limits::{EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS_MAX};
-use super::spec::{StepSpec, When};
+use super::limits::{DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS_MAX};
+use super::spec::{Placement, StepSpec, When};
 use crate::id::StepIx;
 
 /// Stands for the spec of a join node, which has none.
@@ -203,15 +203,22 @@ impl Plan {
         self.specs.iter().map(|spec| spec.locks.len()).sum()
     }
 
+    /// The placements of its steps, each once.
+    pub fn placements(&self) -> BTreeSet<&Placement> {
+        self.specs.iter().map(|spec| &spec.placement).collect()
+    }
+
     /// What is beyond a bound in a plan that was not made by [`PlanBuilder`](super::PlanBuilder) of this version.
     pub fn excess(&self) -> Option<PlanError> {
         let (steps, edges) = (self.steps as usize, self.graph.edge_count());
         let (locks, bytes) = (self.lock_uses(), self.bytes());
+        let demands = self.placements().into_iter().map(Placement::demand_count).sum();
         let wide = self.specs.iter().find_map(|spec| excesses(spec).next());
         match wide {
             _ if steps > STEPS_MAX => Some(PlanError::TooManySteps(steps)),
             _ if edges > EDGES_MAX => Some(PlanError::TooManyEdges(edges)),
             _ if locks > LOCK_USES_MAX => Some(PlanError::TooManyLocks(locks)),
+            _ if demands > DEMANDS_MAX => Some(PlanError::TooManyDemands(demands)),
             _ if bytes > PLAN_BYTES_MAX => Some(PlanError::TooLarge(bytes)),
             Some((what, count, max)) => {
                 let step = self.pipeline.to_string();

@@ -206,7 +206,14 @@ pub struct Placement {
 impl Placement {
     /// Whether the worker may run it.
     pub fn accepts(&self, worker: WorkerFacts<'_>) -> bool {
-        self.refusal(worker).is_none()
+        // It is asked for each class and worker, so it makes no text.
+        self.barred(worker).is_none() && self.requirement.unmet(worker.labels).next().is_none()
+    }
+
+    /// How many labels and names a worker is compared with.
+    pub fn demand_count(&self) -> usize {
+        let labels = self.requirement.0.iter().map(Clause::width).sum::<usize>();
+        labels + self.allow.len() + self.deny.len()
     }
 
     /// Why the worker may not run it, as one phrase; `None` if it may.

@@ -1,7 +1,5 @@
 //! Events about runs, and steps that end without a lease.
 
-use std::collections::BTreeSet;
-
 use super::ApplyError;
 use crate::engine::event::{CancelReason, Event, Settled};
 use crate::engine::run::{HinderedBy, NONE, Run, Spent};
@@ -65,11 +63,15 @@ impl Engine {
 
     pub(in crate::engine) fn leave_board(&mut self, run_ix: u32) {
         let lanes = std::mem::take(&mut self.runs[run_ix].lanes);
-        let gone: BTreeSet<u32> =
+        let gone: Vec<u32> =
             lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();
-        if !gone.is_empty() {
+        if let Some(last) = gone.iter().max() {
+            // A thousand workers may serve thousands of classes each: looking one up must cost next to nothing.
+            let mut is_gone = vec![false; *last as usize + 1];
+            gone.iter().for_each(|class| is_gone[*class as usize] = true);
+            let stays = |class: &u32| !is_gone.get(*class as usize).is_some_and(|gone| *gone);
             for worker in self.workers.indices() {
-                self.workers[worker].classes.retain(|class| !gone.contains(class));
+                self.workers[worker].classes.retain(stays);
             }
         }
         let plan = self.runs[run_ix].plan.clone();

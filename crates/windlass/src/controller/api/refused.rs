@@ -244,6 +244,7 @@ impl From<Denial> for Refused {
             Denial::TooMuchReused { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "bad_reuse"),
             Denial::PlanTooLarge(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_pipeline"),
             Denial::TooManyLockUses { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_locks"),
+            Denial::TooManyDemands { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_demands"),
             Denial::BadReuse(_) => (StatusCode::BAD_REQUEST, "bad_reuse"),
             Denial::StaleGeneration { .. }
             | Denial::BadTiming { .. }

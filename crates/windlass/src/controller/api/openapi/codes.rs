@@ -45,6 +45,7 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
         429,
         &[
             "too_many_requests",
+            "too_many_demands",
             "too_many_locks",
             "too_many_runs",
             "too_many_steps",

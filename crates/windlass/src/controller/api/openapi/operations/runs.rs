@@ -118,7 +118,13 @@ fn doing() -> Vec<Operation> {
             .answers(201, "A run was made of it", submitted())
             .answers(200, "The key was seen before with the same body", submitted())
             .refuses(&["key_conflict", "bad_pipeline", "bad_params", "other_plan"])
-            .refuses(&["too_many_runs", "too_many_steps", "too_many_locks", "run_exists"]),
+            .refuses(&[
+                "too_many_runs",
+                "too_many_steps",
+                "too_many_locks",
+                "too_many_demands",
+                "run_exists",
+            ]),
         run_part(post(
             "/runs/{run}/rerun",
             "Run the plan of an earlier run again, or a part of it",
@@ -133,6 +139,7 @@ fn doing() -> Vec<Operation> {
             "too_many_runs",
             "too_many_steps",
             "too_many_locks",
+            "too_many_demands",
             "run_exists",
         ]),
         run_part(post("/runs/{run}/cancel", "End a run"))
