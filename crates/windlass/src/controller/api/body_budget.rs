@@ -1,7 +1,11 @@
 //! The memory that all bodies of requests may take together.
 //!
 //! A body is charged as it arrives, and until the bytes are dropped. The first bytes of each body are free, so that small
-//! requests are answered even while large ones fill the budget; their number is bounded by that of connections.
+//! requests are answered even while large ones fill the budget. Their number is bounded by that of connections: 8,192 times
+//! [`FREE`] are 64 MiB, so all bodies take at most 192 MiB.
+//!
+//! Each piece of a body is copied as it arrives: it is a part of the buffer that it was received in, and would keep all of it
+//! in memory. A client that sends one byte at a time would hold thousands of bytes for each.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +21,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const BUDGET: u32 = 128 << 20;
 
 /// The bytes of each body that are not charged: every heartbeat, claim and small submission fits.
-const FREE: usize = 64 << 10;
+const FREE: usize = 8 << 10;
+
+/// What a piece of a body takes in memory beside its bytes, until the body is whole.
+const PIECE: usize = 64;
 
 /// What is left of the memory for bodies.
 #[derive(Clone, Debug)]
@@ -123,7 +130,8 @@ impl hyper::body::Body for ChargedBody {
         let polled = Pin::new(&mut charged.body).poll_frame(context);
         let Poll::Ready(Some(Ok(frame))) = polled else { return polled };
         let bytes = frame.data_ref().map_or(0, Bytes::len);
-        Poll::Ready(Some(charged.take(bytes).map(|()| frame)))
+        let taken = charged.take(bytes + PIECE);
+        Poll::Ready(Some(taken.map(|()| frame.map_data(|piece| Bytes::copy_from_slice(&piece)))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -155,13 +163,48 @@ mod tests {
         let (second, charge) = read(&budget, FREE + 600).await;
         second.unwrap_err();
         assert!(charge.is_refused());
-        let (small, charge) = read(&budget, FREE).await;
+        let (small, charge) = read(&budget, FREE - PIECE).await;
         small.expect("small bodies are free");
         assert!(!charge.is_refused());
         let part = held.slice(1..2);
         drop(held);
         read(&budget, FREE + 600).await.0.unwrap_err();
         drop(part);
-        read(&budget, FREE + 1000).await.0.expect("everything was given back");
+        read(&budget, FREE + 1000 - PIECE).await.0.expect("everything was given back");
+    }
+
+    /// A body that arrives byte by byte.
+    struct SingleBytes(Bytes);
+
+    impl hyper::body::Body for SingleBytes {
+        type Data = Bytes;
+        type Error = axum::Error;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+            let next = (!self.0.is_empty()).then(|| Ok(Frame::data(self.0.split_to(1))));
+            Poll::Ready(next)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_in_thousands_of_pieces_is_charged_for_each_of_them() {
+        let budget = BodyBudget::new(1000);
+        let pieces = SingleBytes(Bytes::from(vec![b'x'; FREE]));
+        let (request, charge) = budget.charge(Request::new(Body::new(pieces)));
+        to_bytes(request.into_body(), usize::MAX).await.unwrap_err();
+        assert!(charge.is_refused(), "the bytes alone would be free");
+    }
+
+    #[tokio::test]
+    async fn a_piece_of_a_body_does_not_keep_the_buffer_that_it_came_in() {
+        let buffer = Bytes::from(vec![b'x'; 1 << 20]);
+        let (request, _charge) =
+            BodyBudget::new(1000).charge(Request::new(Body::from(buffer.slice(..10))));
+        let held = to_bytes(request.into_body(), usize::MAX).await.expect("it is free");
+        assert_eq!(held.len(), 10);
+        assert!(buffer.is_unique(), "what was received is not needed any more");
     }
 }

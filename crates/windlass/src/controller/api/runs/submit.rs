@@ -60,7 +60,9 @@ struct Selected {
 
 /// Bytes of a submission that is short.
 const QUICK: usize = 4 << 10;
-const MATRIX: &[u8] = b"matrix";
+
+/// What multiplies a text, or could hide what does: the cells of a matrix, anchors and aliases, escapes.
+const MULTIPLIERS: [&str; 4] = ["matrix", "&", "*", "\\"];
 
 /// What can be run, and how.
 pub(super) struct Planned {
@@ -78,14 +80,14 @@ pub(in crate::controller::api) async fn submit(
     Body(body): Body,
 ) -> Result<Response, Refused> {
     let key = key(&headers)?;
-    let planned = if is_quick(&body) {
-        catch_unwind(AssertUnwindSafe(|| plan(&body))).ok()
+    let planned = if let Some(quick) = quick(&body) {
+        catch_unwind(AssertUnwindSafe(|| quick.plan())).ok()
     } else {
         // There are few threads that answer, and a plan can take much memory while it is made.
         let turn = api.planning.turn(body.len()).await?;
         let bytes = body.clone();
         let made = spawn_blocking(move || {
-            let planned = plan(&bytes);
+            let planned = input::json::<Submission>(&bytes).and_then(Submission::plan);
             drop(turn);
             planned
         });
@@ -95,9 +97,13 @@ pub(in crate::controller::api) async fn submit(
     begin((&api, by), key, &body, planned).await
 }
 
-/// Whether a submission is read in less time than it takes to wake another thread for it: it is short, and multiplies nothing.
-fn is_quick(body: &[u8]) -> bool {
-    body.len() <= QUICK && !body.windows(MATRIX.len()).any(|word| word == MATRIX)
+/// A submission that is planned in less time than it takes to wake another thread for it: it is short, and its pipeline
+/// multiplies nothing. The text is looked at as it is read, since JSON can spell each character of it in another way.
+fn quick(body: &[u8]) -> Option<Submission> {
+    if body.len() > QUICK {
+        return None;
+    }
+    input::json::<Submission>(body).ok().filter(Submission::multiplies_nothing)
 }
 
 /// Makes a run, or finds the one that was made of the same words under the same key.
@@ -166,26 +172,28 @@ async fn is_here(api: &Api, run: RunId) -> Result<bool, Refused> {
     Ok(is_open || api.kept.archive.run(run).await?.is_some())
 }
 
-fn plan(body: &[u8]) -> Result<Planned, Refused> {
-    let submission: Submission = input::json(body)?;
-    let file = submission.file.as_deref().unwrap_or("windlass.yml");
-    let name = submission.name.as_deref().unwrap_or("pipeline");
-    names::check("the name of a pipeline", name)?;
-    let params = params(&submission.params)?;
-    let unsound = |source: &Source, problems: &[Problem]| unsound(source, problems);
-    let source = Source::from_bytes(file, submission.text.as_bytes())
-        .map_err(|rejected| unsound(&rejected.source, &[*rejected.problem]))?;
-    let (pipeline, problems) =
-        spec::read_knowing(&source, Options { not_available: Severity::Error }, &Calls::Any);
-    let pipeline = pipeline.ok_or_else(|| unsound(&source, &problems))?;
-    let pipeline = submission.selection.to_selection().of(pipeline);
-    let pipeline = pipeline.map_err(|error| Refused::bad(error.to_string()))?;
-    let expanded = expand(&pipeline, Inputs { name, params: &params })
-        .map_err(|problems| unsound(&source, &problems))?;
-    submission.planned(expanded)
-}
-
 impl Submission {
+    fn multiplies_nothing(&self) -> bool {
+        !MULTIPLIERS.iter().any(|sign| self.text.contains(sign))
+    }
+
+    fn plan(self) -> Result<Planned, Refused> {
+        let file = self.file.as_deref().unwrap_or("windlass.yml");
+        let name = self.name.as_deref().unwrap_or("pipeline");
+        names::check("the name of a pipeline", name)?;
+        let params = params(&self.params)?;
+        let source = Source::from_bytes(file, self.text.as_bytes())
+            .map_err(|rejected| unsound(&rejected.source, &[*rejected.problem]))?;
+        let (pipeline, problems) =
+            spec::read_knowing(&source, Options { not_available: Severity::Error }, &Calls::Any);
+        let pipeline = pipeline.ok_or_else(|| unsound(&source, &problems))?;
+        let pipeline = self.selection.to_selection().of(pipeline);
+        let pipeline = pipeline.map_err(|error| Refused::bad(error.to_string()))?;
+        let expanded = expand(&pipeline, Inputs { name, params: &params })
+            .map_err(|problems| unsound(&source, &problems))?;
+        self.planned(expanded)
+    }
+
     fn planned(self, expanded: Expanded) -> Result<Planned, Refused> {
         let ours = expanded.plan.fingerprint().to_string();
         if let Some(theirs) = self.fingerprint.filter(|theirs| *theirs != ours) {
@@ -241,4 +249,23 @@ fn unsound(source: &Source, problems: &[Problem]) -> Refused {
     });
     let list = problems.iter().map(|problem| problem.to_json(source)).collect();
     Refused::unsound(code, first, list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_short_texts_that_multiply_nothing_are_planned_where_they_arrive() {
+        let is_quick = |text: &str| quick(json!({ "text": text }).to_string().as_bytes()).is_some();
+        assert!(is_quick("name: ship\nsteps: { build: { run: make, lock: prod } }\n"));
+        assert!(!is_quick(&format!("steps: {{ build: {{ run: {} }} }}", "x".repeat(QUICK))));
+        assert!(!is_quick("steps: { s: { run: make, matrix: { x: [a, b] } } }"));
+        assert!(!is_quick("x-a: &a [x]\nx-b: [*a, *a]\nsteps: { s: { run: make } }"));
+        assert!(!is_quick(r#"steps: { s: { run: make, "m\x61trix": { x: [a, b] } } }"#));
+        let spelt = br#"{"text":"steps: { s: { run: make, m\u0061trix: { x: [a, b] } } }"}"#;
+        assert!(quick(spelt).is_none(), "JSON can spell a word in many ways");
+        let spelt = br#"{"text":"x-a: \u0026a [x]\nsteps: { s: { run: make } }"}"#;
+        assert!(quick(spelt).is_none());
+    }
 }
