@@ -33,6 +33,8 @@ pub enum Call {
     Snapshot,
     /// [`Journal::prune`]
     Prune,
+    /// [`Journal::mark_start`]
+    MarkStart,
 }
 
 /// What becomes of a call.
@@ -160,7 +162,7 @@ impl<J: Journal + ?Sized> Journal for Faulty<J> {
     }
 
     fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
-        self.inner.mark_start(mark)
+        self.meet(Call::MarkStart, |inner| inner.mark_start(mark))
     }
 
     fn clear_start(&self, node: String) -> Promise<'_, ()> {

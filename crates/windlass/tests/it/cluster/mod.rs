@@ -12,6 +12,8 @@ mod loopback;
 mod metrics;
 mod observers;
 pub(crate) mod parity;
+#[cfg(feature = "sqlite")]
+mod poisoned;
 mod strangers;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod streams;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use windlass::core::id::{RunId, Term};
 use windlass::core::time::Span;
 use windlass::journal::{
-    Append, Campaign, Candidate, Journal, MemoryJournal, Position, Snapshot, Stored,
+    Append, Campaign, Candidate, Journal, MemoryJournal, Position, Snapshot, StartMark, Stored,
 };
 use windlass::store::Promise;
 
@@ -94,6 +94,18 @@ impl Journal for Lasting {
 
     fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
         self.inner.condemn(term, run)
+    }
+
+    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+        self.inner.start_marks()
+    }
+
+    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+        self.inner.mark_start(mark)
+    }
+
+    fn clear_start(&self, node: String) -> Promise<'_, ()> {
+        self.inner.clear_start(node)
     }
 
     fn prune(&self, upto: Position) -> Promise<'_, Position> {

@@ -13,6 +13,7 @@ mod network;
 mod panics;
 mod post;
 mod sessions;
+mod starts;
 mod tally;
 mod terms;
 mod workers;

@@ -1,0 +1,124 @@
+//! Starts that end while they fold the journal: which run they name, and what becomes of it when it is condemned.
+
+use std::sync::Arc;
+
+use windlass::conformance::{Call, Fault, Gate};
+use windlass::controller::Node;
+use windlass::core::engine::{CancelReason, Event};
+use windlass::core::id::RunId;
+use windlass::core::outcome::RunStatus;
+use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
+use windlass::core::time::Span;
+use windlass::journal::{Campaign, Candidate, Journal, StartMark};
+
+use super::crew::{Mate, TestJournal, config, everything, journal, pass, plan, run, start};
+
+async fn marks(journal: &TestJournal) -> Vec<Option<RunId>> {
+    let marks = journal.start_marks().await.expect("it answers");
+    marks.into_iter().map(|mark| mark.applying).collect()
+}
+
+/// A start that is killed while it applies what comes after so many marks.
+async fn killed_after(journal: &Arc<TestJournal>, marks: usize) {
+    let gate = Gate::new();
+    (0..marks).for_each(|_| journal.plan(Call::MarkStart, Fault::None));
+    // The mark is written before the next one is: what follows the one at the gate is never applied.
+    journal.plan(Call::MarkStart, Fault::Slow(gate.clone()));
+    let opened: Arc<dyn Journal> = Arc::clone(journal) as _;
+    let opening = tokio::spawn(async move { drop(Node::open(opened, config("ann")).await) });
+    gate.reached().await;
+    opening.abort();
+    drop(opening.await);
+}
+
+/// Condemns a run as `windlass store condemn` does: under a term of its own.
+async fn condemn(journal: &TestJournal, run: RunId) {
+    let candidate = Candidate { node: "operator".to_owned(), address: None };
+    let campaign = journal.campaign(candidate).await.expect("it answers");
+    let Campaign::Won(won) = campaign else { panic!("nobody leads: {campaign:?}") };
+    journal.condemn(won.term, run).await.expect("it is taken");
+    journal.resign(won.term).await.expect("it was held");
+}
+
+/// A plan that a start names before it builds it.
+fn costly() -> Arc<Plan> {
+    let mut plan = PlanBuilder::new("costly");
+    plan.step_with("build", StepSpec::default(), &"x".repeat(100_000));
+    Arc::new(plan.build().expect("a valid plan"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_is_whole_leaves_no_mark() {
+    let journal = journal();
+    let node = start(&journal, "ann").await;
+    node.submit(run(1), &costly()).await;
+    node.shut_down().await.expect("it ends in good order");
+    let next = start(&journal, "ann").await;
+    assert_eq!(marks(&journal).await, []);
+    assert_eq!(next.run_status(run(1)), Some(RunStatus::Running));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_names_costly_runs_and_each_run_after_one_that_was_killed() {
+    let journal = journal();
+    let node = start(&journal, "ann").await;
+    node.submit(run(1), &plan(["build"])).await;
+    node.submit(run(2), &costly()).await;
+    node.submit(run(3), &plan(["build"])).await;
+    node.shut_down().await.expect("it ends in good order");
+    // The first mark says that it starts, the second that it applies the costly run, the third that it has.
+    killed_after(&journal, 2).await;
+    assert_eq!(marks(&journal).await, [Some(run(2))]);
+    // The small run before it is named as well now.
+    killed_after(&journal, 2).await;
+    assert_eq!(marks(&journal).await, [Some(run(1))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condemned_run_fails_at_the_next_start_and_the_others_go_on() {
+    let journal = journal();
+    let node = start(&journal, "ann").await;
+    let mut mate = Mate::join(&node, 1).await;
+    node.submit(run(1), &costly()).await;
+    mate.exchange(&node, 1).await;
+    assert_eq!(mate.held.len(), 1, "it runs a step of the run to be condemned");
+    node.submit(run(2), &plan(["build"])).await;
+    node.crash(&*journal).await;
+    killed_after(&journal, 2).await;
+    let [Some(named)] = marks(&journal).await[..] else { panic!("no run is named") };
+    assert_eq!(named, run(1));
+    condemn(&journal, named).await;
+
+    let next = start(&journal, "ann").await;
+    next.led().await;
+    pass(Span::secs(1)).await;
+    assert_eq!(next.run_status(run(1)), Some(RunStatus::Failed));
+    assert_eq!(next.run_status(run(2)), Some(RunStatus::Running));
+    assert_eq!(marks(&journal).await, []);
+    let events = everything(&*journal).await;
+    let condemned = events.iter().any(|(_, it)| {
+        matches!(&it.event, Event::RunCancelled { run: of, reason: CancelReason::Condemned, .. } if *of == run(1))
+    });
+    assert!(condemned, "{events:?}");
+    let mut other = Mate::join(&next, 2).await;
+    other.exchange(&next, 1).await;
+    other.finish_all();
+    other.exchange(&next, 0).await;
+    assert_eq!(next.run_status(run(2)), Some(RunStatus::Succeeded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_another_node_left_does_not_make_this_one_name_every_run() {
+    let journal = journal();
+    let node = start(&journal, "ann").await;
+    node.submit(run(1), &plan(["build"])).await;
+    node.shut_down().await.expect("it ends in good order");
+    let mark = StartMark { node: "bob".to_owned(), applying: None };
+    journal.mark_start(mark).await.expect("it is taken");
+    let gate = Gate::new();
+    journal.plan(Call::MarkStart, Fault::None);
+    journal.plan(Call::MarkStart, Fault::Slow(gate));
+    // A second mark would wait at the gate for ever.
+    let next = start(&journal, "ann").await;
+    assert_eq!(next.run_status(run(1)), Some(RunStatus::Running));
+}
