@@ -4,13 +4,16 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use windlass::core::id::{RunId, StepIx};
 use windlass::link::output::LogChunk;
 use windlass::logs::LogId;
 
 use super::bystanders::{CostRequest, PlainWorker};
+use crate::run::arrange::pause;
 
 /// An attack. The order decides which number chooses which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +44,17 @@ pub(super) enum Adversary {
     LargeBodies,
     /// 100,000 steps that wait for each other, in a run that is then cancelled.
     CancelledChain,
+    /// 10,000 aliases of a script of 250 KB.
+    Aliases,
+    /// Short submissions that multiply: a matrix of 316 × 316 cells and aliases of aliases, spelt so that neither is seen in the
+    /// body.
+    HiddenMultipliers,
+    /// 200 bodies of which each byte arrives alone, and that do not end.
+    TrickledBodies,
 }
 
 impl Adversary {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 16] = [
         Self::LocksOfAStep,
         Self::LocksOfManySteps,
         Self::LargeDefault,
@@ -58,6 +68,9 @@ impl Adversary {
         Self::SlowBodies,
         Self::LargeBodies,
         Self::CancelledChain,
+        Self::Aliases,
+        Self::HiddenMultipliers,
+        Self::TrickledBodies,
     ];
 
     /// How many there are.
@@ -94,8 +107,14 @@ impl AttackSize {
 impl Adversary {
     /// Whether a plan of this size is accepted with more than 10,000 steps.
     pub(super) fn is_beyond_10_000_steps(self, size: AttackSize) -> bool {
-        matches!(self, Self::RoutedMatrix | Self::DistinctRequires | Self::CancelledChain)
-            && size.0 > 100
+        let multiplies = matches!(
+            self,
+            Self::RoutedMatrix
+                | Self::DistinctRequires
+                | Self::CancelledChain
+                | Self::HiddenMultipliers
+        );
+        multiplies && size.0 > 100
     }
 }
 
@@ -105,12 +124,20 @@ pub(super) struct AttackAnswer {
     /// 0 if there was none.
     pub(super) status: u16,
     pub(super) body: String,
+    /// How long it took.
+    pub(super) took: Duration,
 }
 
 impl AttackAnswer {
     fn to(request: CostRequest<'_>, port: u16) -> Self {
+        let asked = Instant::now();
         let (status, body) = request.send(port).unwrap_or_default();
-        Self { status, body }
+        Self { status, body, took: asked.elapsed() }
+    }
+
+    /// Whether what was asked for is done.
+    pub(super) const fn is_accepted(&self) -> bool {
+        matches!(self.status, 200..300)
     }
 
     /// Whether it accepts the request, or refuses it; a refusal for its size has to say a number.
@@ -132,7 +159,8 @@ impl AttackAnswer {
 
 #[test]
 fn a_refusal_without_a_number_and_a_missing_answer_are_unsound() {
-    let of = |status, body: &str| AttackAnswer { status, body: body.to_owned() };
+    let took = Duration::ZERO;
+    let of = |status, body: &str| AttackAnswer { status, body: body.to_owned(), took };
     assert!(of(422, r#"{"detail":"6000 locks, at most 32","status":422}"#).is_sound());
     assert!(!of(422, r#"{"detail":"line 3 of a: too many locks (W1)","status":422}"#).is_sound());
     assert!(!of(0, "").is_sound() && !of(500, r#"{"detail":"5"}"#).is_sound());
@@ -156,6 +184,9 @@ pub(super) fn attack(adversary: Adversary, size: AttackSize, port: u16) -> Vec<A
         Adversary::SlowBodies => slow_bodies(port, size.of_count(200)),
         Adversary::LargeBodies => large_bodies(port, size.of_count(40).max(2)),
         Adversary::CancelledChain => cancelled_chain(port, size.of_count(100_000)),
+        Adversary::Aliases => submit(port, &[aliases(size.of_count(10_000))]),
+        Adversary::HiddenMultipliers => hidden_multipliers(port, size),
+        Adversary::TrickledBodies => trickled_bodies(port, size.of_count(200)),
     }
 }
 
@@ -310,6 +341,51 @@ fn cancelled_chain(port: u16, steps: usize) -> Vec<AttackAnswer> {
         answers.push(AttackAnswer::to(CostRequest::post(&path, ""), port));
     }
     answers
+}
+
+fn aliases(steps: usize) -> String {
+    let mut text =
+        format!("name: aliases\nx-script: &b |\n  {}\nsteps:\n", "echo a; ".repeat(31_250));
+    for step in 0..steps {
+        write_to(&mut text, &format!("  s{step}: {{ run: *b }}\n"));
+    }
+    text
+}
+
+/// Bodies of less than 4 KiB, in which JSON spells what multiplies in another way.
+fn hidden_multipliers(port: u16, size: AttackSize) -> Vec<AttackAnswer> {
+    let side = size.of_count(99_856).isqrt();
+    let axis = (0..side).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+    let cells = format!(
+        r"name: hidden\nsteps: {{ s: {{ run: make, m\u0061trix: {{ a: [{axis}], b: [{axis}] }} }} }}\n"
+    );
+    let many = |item: &str| vec![item; 100].join(",");
+    let (one, two, three) = (many("x"), many(r"\u002aa"), many(r"\u002ab"));
+    let unfolding = format!(
+        r"name: unfolding\nx-a: \u0026a [{one}]\nx-b: \u0026b [{two}]\nx-c: [{three}]\nsteps: {{ s: {{ run: make }} }}\n"
+    );
+    let bodies = [cells, unfolding].map(|text| format!(r#"{{"text":"{text}"}}"#));
+    let repeated = bodies.iter().cycle().take(2 * size.of_count(4).max(1));
+    repeated.map(|body| AttackAnswer::to(CostRequest::post("/runs", body), port)).collect()
+}
+
+/// Bodies that arrive byte by byte, all of them at a time: each byte comes in a buffer of its own.
+fn trickled_bodies(port: u16, count: usize) -> Vec<AttackAnswer> {
+    const BYTES: usize = 800;
+    let head = "POST /runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 60000\r\n\r\n";
+    let opened = (0..count).map(|_| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.set_nodelay(true).ok()?;
+        stream.write_all(head.as_bytes()).ok()?;
+        Some(stream)
+    });
+    let mut open: Vec<TcpStream> = opened.flatten().collect();
+    for _ in 0..BYTES {
+        // A body that was refused is not written to any more.
+        open.retain_mut(|stream| stream.write_all(b" ").is_ok());
+        pause(Duration::from_millis(1));
+    }
+    Vec::new()
 }
 
 fn write_to(text: &mut String, line: &str) {

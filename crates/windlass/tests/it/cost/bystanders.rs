@@ -137,7 +137,8 @@ impl Watch {
     }
 }
 
-const SMALL: &str = "name: small\nsteps: { s: { run: make, requires: nothing-like-it } }\n";
+pub(super) const SMALL: &str =
+    "name: small\nsteps: { s: { run: make, requires: nothing-like-it } }\n";
 const LOCKED: &str = "name: locked\nsteps: { s: { run: make, lock: prod, requires: holder } }\n";
 
 /// A worker that holds a lock: it has claimed a step of a run that it submitted.
