@@ -211,17 +211,30 @@ impl Client {
     pub async fn call(&self, ask: Ask<'_>, within: Duration) -> Result<Answered, CallError> {
         let place = ask.place.clone();
         let called = timeout(within, async {
-            if let Some(kept) = self.kept(ask.place)
-                && let Ok(answered) = self.send(kept, &ask).await
-            {
+            let shown = self.token(ask.place);
+            let answered = self.call_with(&ask, shown.as_deref()).await?;
+            if answered.status != StatusCode::UNAUTHORIZED {
                 return Ok(answered);
             }
-            let connection = self.connect(ask.place).await?;
-            self.send(connection, &ask).await
+            // A controller of this machine makes another token at each start.
+            match self.other_token(ask.place, shown.as_deref()) {
+                Some(other) => self.call_with(&ask, Some(&other)).await,
+                None => Ok(answered),
+            }
         });
         let answered = called.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
         let unreachable = |reason| CallError::Unreachable { place: place.clone(), reason };
         judge(answered.map_err(unreachable)?, &place)
+    }
+
+    async fn call_with(&self, ask: &Ask<'_>, token: Option<&str>) -> Result<Answered, String> {
+        if let Some(kept) = self.kept(ask.place)
+            && let Ok(answered) = self.send(kept, ask, token).await
+        {
+            return Ok(answered);
+        }
+        let connection = self.connect(ask.place).await?;
+        self.send(connection, ask, token).await
     }
 
     fn kept(&self, place: &Place) -> Option<SendRequest<Full<Bytes>>> {
@@ -247,8 +260,9 @@ impl Client {
         &self,
         mut sender: SendRequest<Full<Bytes>>,
         ask: &Ask<'_>,
+        token: Option<&str>,
     ) -> Result<Answered, String> {
-        let request = self.request(ask)?;
+        let request = self.request(ask, token)?;
         let answered = sender.send_request(request).await.map_err(|error| explain(&error))?;
         let answered = collect(answered, self.answer_max).await?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -272,7 +286,19 @@ impl Client {
         Some(token)
     }
 
-    fn request(&self, ask: &Ask<'_>) -> Result<Request<Full<Bytes>>, String> {
+    /// The token that a controller of this machine keeps by now, if it is another than the one that was shown.
+    fn other_token(&self, place: &Place, shown: Option<&str>) -> Option<String> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.retain(|(known, token)| known != place || Some(token.as_str()) != shown);
+        drop(found);
+        self.token(place).filter(|token| Some(token.as_str()) != shown)
+    }
+
+    fn request(
+        &self,
+        ask: &Ask<'_>,
+        token: Option<&str>,
+    ) -> Result<Request<Full<Bytes>>, String> {
         let host = format!("{}:{}", ask.place.host(), ask.place.port());
         let mut request = Request::builder()
             .method(&ask.method)
@@ -283,7 +309,7 @@ impl Client {
         for (name, value) in ask.headers {
             request = request.header(*name, *value);
         }
-        if let Some(token) = self.token(ask.place) {
+        if let Some(token) = token {
             request = request.header(AUTHORIZATION, secret(&format!("Bearer {token}"))?);
         }
         if let Some(worker) = &self.credentials.worker {

@@ -3,6 +3,9 @@
 //! Every local user reaches a loopback address, so a controller there asks for a token as well. It makes one and keeps it in a
 //! private file of its user, named by its address, where clients and workers of the same user find it:
 //! `$WINDLASS_STATE_DIR`, else `$XDG_STATE_HOME/windlass`, else `~/.local/state/windlass`; below it `loopback/HOST-PORT`.
+//!
+//! Every local user can also listen at that address while the controller is down, and is shown the token by commands and
+//! workers. So each start makes another token, after the controller has the address, and what was shown before opens nothing.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -16,16 +19,13 @@ use crate::store::{folder, private};
 /// The most bytes of such a file: one that is larger is another one.
 const FILE_MAX: u64 = 256;
 
-/// The token of the controller at an address, which is made the first time; and the file that has it.
+/// Makes the token of the controller that listens at an address, in the place of an earlier one; and the file that has it.
 pub fn make_loopback_token(address: SocketAddr) -> io::Result<(String, PathBuf)> {
     let Some(tokens) = tokens_folder() else {
         return Err(io::Error::other("neither WINDLASS_STATE_DIR nor HOME is set"));
     };
     folder::make(&tokens)?;
     let file = tokens.join(name_of(address.ip(), address.port()));
-    if let Some(token) = read(&file) {
-        return Ok((token, file));
-    }
     let token = TokenSecret::generate()?;
     let unfinished = file.with_extension(format!("{}.new", std::process::id()));
     drop(fs::remove_file(&unfinished));

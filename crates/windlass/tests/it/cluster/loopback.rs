@@ -1,6 +1,8 @@
 //! A controller on a loopback address, which every user of the machine reaches.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
@@ -13,6 +15,16 @@ const PIPELINE: &str = "name: s\nsteps: { s: { run: 'echo hi' } }\n";
 
 fn status(port: u16, path: &str) -> Option<u16> {
     asked((port, Duration::from_mins(1)), ("GET", path), "").map(|answer| answer.status)
+}
+
+fn status_with(port: u16, token: &str) -> u16 {
+    let mut asked = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let head = format!("host: 127.0.0.1:{port}\r\nauthorization: Bearer {token}");
+    write!(asked, "GET /runs HTTP/1.1\r\n{head}\r\nconnection: close\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    asked.read_to_string(&mut answer).expect("it answers");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    status.expect("it has a status")
 }
 
 fn serve(place: &Place, port: u16, flags: &str) -> Running {
@@ -29,7 +41,7 @@ fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
     assert_eq!(status(port, "/runs"), Some(401));
     // Every command of its own user works without a flag.
     let url = format!("http://localhost:{port}");
-    let _worker = place.start(&format!("worker --join {url} --name far"));
+    let worker = place.start(&format!("worker --join {url} --name far"));
     place.data(&format!("submit --wait --to {url}"));
     // Another user looks elsewhere, and does not believe what others could have written.
     let state = place.path().join("../state/windlass/loopback");
@@ -41,16 +53,45 @@ fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
     let other = other.env("XDG_STATE_HOME", place.path()).output().expect("it starts");
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("asks for a token"), "{other:?}");
-    // It is the same after a restart, and no other controller has it.
+    // It is another one after a restart, which commands and the worker of before find.
     controller.signal(Signal::TERM);
     drop(controller.ended());
     let _again = serve(&place, port, "");
-    assert_eq!(fs::read_to_string(&file).expect("it is kept"), token);
+    let newer = fs::read_to_string(&file).expect("it is kept");
+    assert_ne!(newer, token);
+    assert_eq!(status_with(port, token.trim()), 401, "what was shown before opens nothing");
+    assert_eq!(status_with(port, newer.trim()), 200);
+    place.data(&format!("submit --wait --to {url}"));
     assert!(place.data(&format!("runs --to {url}")).contains("succeeded"));
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.ended().code, Some(0));
+    // No other controller has it.
     let beside = Place::with(PIPELINE);
     let second = free_port();
     let _second = serve(&beside, second, "");
     assert_eq!(place.run(&format!("runs --to http://127.0.0.1:{second}")).code, Some(2));
+}
+
+#[test]
+fn commands_and_workers_that_outlive_a_controller_find_the_token_of_the_next() {
+    let place = Place::with(
+        "name: s\nsteps: { s: { run: 'echo $$ >> begun; until [ -e enough ]; do sleep 0.02; done' } }\n",
+    );
+    let port = free_port();
+    let controller = serve(&place, port, "");
+    let url = format!("http://127.0.0.1:{port}");
+    let worker = place.start(&format!("worker --join {url} --name far"));
+    let submit = place.start(&format!("submit --wait --to {url}"));
+    place.until_lines("begun", 1);
+    controller.signal(Signal::TERM);
+    drop(controller.ended());
+    let _again = serve(&place, port, "");
+    place.file("enough", "");
+    let ended = submit.ended();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.lines("begun").len(), 1, "the worker went on");
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.ended().code, Some(0));
 }
 
 #[test]
