@@ -1,17 +1,28 @@
 //! Who a worker is: whoever knows the secret that its number is made from.
+//!
+//! ```text
+//!  secret ──► Ed25519 key ──► public key (the digest that a leader keeps) ──► number
+//! ```
+//!
+//! Over HTTP a worker shows the secret itself, as it would a token, and the leader makes the public key from it. On a link
+//! through mailboxes others read every message, so it signs each one and never shows the secret.
 
 use std::fmt;
 
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use rustix::rand::{GetRandomFlags, getrandom};
 use windlass_core::access::Digest;
 use windlass_core::id::WorkerId;
 
 const BYTES: usize = 32;
 
-/// A worker's secret. It never leaves the worker but to prove, with each message, that the worker is who it says: its
-/// number is a hash of it, so that nobody can choose the number of another. The leader keeps a digest of it.
+/// A worker's secret. It never leaves the worker but to prove over HTTP that the worker is who it says: its number is a
+/// hash of the public key that follows from it, so that nobody can choose the number of another.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WorkerSecret([u8; BYTES]);
+pub struct WorkerSecret {
+    secret: [u8; BYTES],
+    public_key: [u8; BYTES],
+}
 
 /// A text that is no secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +32,7 @@ pub struct BadSecret;
 impl WorkerSecret {
     /// A new one, by chance.
     pub fn generate() -> std::io::Result<Self> {
-        random().map(Self)
+        random().map(Self::of)
     }
 
     /// Reads what [`to_hex`](Self::to_hex) wrote.
@@ -35,13 +46,23 @@ impl WorkerSecret {
             let digit = |at: usize| char::from(pair[at]).to_digit(16).ok_or(BadSecret);
             *byte = u8::try_from(digit(0)? * 16 + digit(1)?).map_err(|_| BadSecret)?;
         }
-        Ok(Self(bytes))
+        Ok(Self::of(bytes))
+    }
+
+    fn of(secret: [u8; BYTES]) -> Self {
+        let key = signing_key(&secret).public_key().as_ref().try_into();
+        Self { secret, public_key: key.expect("a public key has 32 bytes") }
+    }
+
+    /// Signs a message in the worker's name.
+    pub fn sign(&self, message: &[u8]) -> Vec<u8> {
+        signing_key(&self.secret).sign(message).as_ref().to_vec()
     }
 
     /// As text, for the worker's own file and for its messages.
     pub fn to_hex(&self) -> String {
         let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        self.secret.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 
     /// The number of the worker whose secret it is. Small numbers are for the leader's own worker.
@@ -49,10 +70,20 @@ impl WorkerSecret {
         number_of(self.digest())
     }
 
-    /// What a leader keeps of it.
-    pub fn digest(&self) -> Digest {
-        Digest::new(blake3::derive_key("windlass worker credential", &self.0))
+    /// What a leader keeps of it: the public key, which tells nothing of the secret.
+    pub const fn digest(&self) -> Digest {
+        Digest::new(self.public_key)
     }
+}
+
+fn signing_key(secret: &[u8; BYTES]) -> Ed25519KeyPair {
+    let seed = blake3::derive_key("windlass worker signing key", secret);
+    Ed25519KeyPair::from_seed_unchecked(&seed).expect("every 32 bytes are the seed of a key")
+}
+
+/// Whether the worker whose secret has this digest signed a message.
+pub fn is_signed(digest: Digest, message: &[u8], signature: &[u8]) -> bool {
+    UnparsedPublicKey::new(&ED25519, digest.as_bytes()).verify(message, signature).is_ok()
 }
 
 /// The number of the worker whose secret has this digest. It follows from the digest, so that a leader can check who joins
@@ -89,6 +120,16 @@ mod tests {
         let read = WorkerSecret::parse(&format!("{}\n", secret.to_hex())).unwrap();
         assert_eq!(read.worker_id(), secret.worker_id());
         assert_ne!(WorkerSecret::generate().unwrap().worker_id(), secret.worker_id());
+    }
+
+    #[test]
+    fn only_the_secret_signs_and_only_what_was_signed() {
+        let (own, other) = (WorkerSecret::generate().unwrap(), WorkerSecret::generate().unwrap());
+        let signature = own.sign(b"to end it");
+        assert!(is_signed(own.digest(), b"to end it", &signature));
+        assert!(!is_signed(own.digest(), b"to end  it", &signature));
+        assert!(!is_signed(other.digest(), b"to end it", &signature));
+        assert!(!is_signed(own.digest(), b"to end it", &signature[1..]));
     }
 
     #[test]

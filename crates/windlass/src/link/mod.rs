@@ -19,7 +19,7 @@ mod seam;
 mod token;
 mod will;
 
-pub use identity::{BadSecret, WorkerSecret, number_of};
+pub use identity::{BadSecret, WorkerSecret, is_signed, number_of};
 pub use seam::{Carried, Link, LinkError};
 pub use token::TokenSecret;
 pub use will::Will;

@@ -41,39 +41,40 @@ impl From<NotLeader> for Unanswered {
 }
 
 impl Answering {
-    /// Answers a question, which for an exchange may take as long as there is nothing to say.
-    pub(super) async fn answer(&self, ask: Ask) -> Answer {
-        match self.try_answer(ask).await {
+    /// Answers a question of the worker whose secret has this digest, which for an exchange may take as long as there is
+    /// nothing to say.
+    pub(super) async fn answer(&self, signer: Digest, ask: Ask) -> Answer {
+        match self.try_answer(signer, ask).await {
             Ok(answer) => answer,
             Err(Unanswered::NotNow) => Answer::NotNow,
             Err(Unanswered::Denied(reason)) => Answer::Denied(reason),
         }
     }
 
-    async fn try_answer(&self, ask: Ask) -> Result<Answer, Unanswered> {
+    async fn try_answer(&self, signer: Digest, ask: Ask) -> Result<Answer, Unanswered> {
         match ask {
             Ask::Hello => Ok(self.hello()),
-            Ask::Join { register, digest } => self.join(*register, digest).await,
-            Ask::Exchange { digest, exchange } => self.exchange(digest, exchange).await,
-            Ask::Logs { digest, pieces } => self.take(digest, pieces).await,
-            Ask::Ended { digest, incarnation, started } => {
-                let worker = self.sender(digest)?;
+            Ask::Join(register) => self.join(*register, signer).await,
+            Ask::Exchange(exchange) => self.exchange(signer, exchange).await,
+            Ask::Logs(pieces) => self.take(signer, pieces).await,
+            Ask::Ended { incarnation, started } => {
+                let worker = self.sender(signer)?;
                 // Whatever is made of a guard's report, it was heard.
                 let ended = Request::GuardEnded { worker, incarnation, started };
                 self.handle.ask(ended).await?;
                 Ok(Answer::Heard)
             }
             Ask::Cancel { kill } => Ok(self.cancel(kill)),
-            Ask::CancelRun { digest, lease } => {
-                let worker = self.sender(digest)?;
+            Ask::CancelRun(lease) => {
+                let worker = self.sender(signer)?;
                 self.handle.cancel_by_step(Some(worker), lease).await?;
                 Ok(Answer::Heard)
             }
-            Ask::Fetch { digest, value, from } => self.value(digest, (value, from)).await,
+            Ask::Fetch { value, from } => self.value(signer, (value, from)).await,
         }
     }
 
-    /// The worker that the digest of a secret proves, unless its credential was revoked.
+    /// The worker that signed a question, unless its credential was revoked.
     fn sender(&self, digest: Digest) -> Result<WorkerId, Unanswered> {
         let worker = number_of(digest);
         let is_revoked = self.handle.views().look(|view| view.engine.keys().is_revoked(worker));

@@ -16,7 +16,7 @@ use super::binding::{Binding, PostError, Terms};
 use super::outbox;
 use crate::controller::{Handle, Intake};
 use crate::link::post::{
-    Answer, Ask, Envelope, Epoch, Key, Letter, Mailbox, Mailboxes, Reader, Unread,
+    Answer, Ask, Envelope, Epoch, Key, Letter, Mailbox, Mailboxes, Reader, SignedAsk, Unread,
 };
 use crate::shutdown::Shutdown;
 
@@ -172,7 +172,7 @@ impl Counter {
     }
 
     fn take(&mut self, letter: &[u8]) {
-        let (asked, ask) = match self.reader.read::<Ask>(letter) {
+        let (asked, ask) = match self.reader.read::<SignedAsk<Ask>>(letter) {
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(unread) => return self.note(unread),
@@ -186,9 +186,12 @@ impl Counter {
         let (answering, outbox) = (Arc::clone(&self.answering), self.outbox.clone());
         let (epoch, key) = (self.epoch, self.key.clone());
         self.under_way.spawn(async move {
+            // Who claims to be another worker is not heard: an answer would go to that one.
+            let Some((signer, ask)) = ask.open(&asked) else { return };
             // It was meant for another leader, who may have done it.
             let is_ours = asked.epoch == epoch;
-            let answer = if is_ours { answering.answer(ask).await } else { Answer::Missent };
+            let answer =
+                if is_ours { answering.answer(signer, ask).await } else { Answer::Missent };
             let envelope = Envelope { epoch, from: Mailbox::LEADER, to: asked.from, ..asked };
             // What is too large for letters is not; whoever asked may ask again.
             if let Ok(letters) = envelope.seal(&key, &answer) {

@@ -21,7 +21,7 @@ use serde::Serialize;
 use super::mailboxes::{Epoch, LETTER_MAX, Letter, MailError, Mailbox};
 
 /// The version of this page and of the messages. It grows when an older end would misunderstand a newer.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 const NUMBERS: usize = 4 * 8;
 const HEAD: usize = 1 + NUMBERS + 2 * 2;

@@ -1,44 +1,25 @@
 //! What letters say: a worker's questions and the leader's answers.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::access::Digest;
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use crate::link::output::{LogChunk, LogsTaken};
 use crate::logs::{LogId, LogPart};
 
-/// What a worker, or its guard, asks. A digest of the worker's secret proves which worker that is: its id follows from the
-/// digest.
+/// What a worker, or its guard, asks. It is signed ([`SignedAsk`](super::SignedAsk)), which tells the worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ask {
     /// Which cluster is this?
     Hello,
     /// It registers.
-    Join {
-        /// As it registers.
-        register: Box<Register>,
-        /// What is kept of its secret.
-        digest: Digest,
-    },
+    Join(Box<Register>),
     /// A round trip of its session.
-    Exchange {
-        /// Proves which worker sends it.
-        digest: Digest,
-        /// The round trip.
-        exchange: Exchange,
-    },
+    Exchange(Exchange),
     /// Output of its steps.
-    Logs {
-        /// Proves which worker sends it.
-        digest: Digest,
-        /// The pieces.
-        pieces: Vec<LogChunk>,
-    },
+    Logs(Vec<LogChunk>),
     /// Nothing of a worker's life is left.
     Ended {
-        /// Proves which worker it is about.
-        digest: Digest,
         /// Which life.
         incarnation: Incarnation,
         /// Every lease that was started and has no verdict.
@@ -51,20 +32,13 @@ pub enum Ask {
     },
     /// Bytes of a large result.
     Fetch {
-        /// Proves which worker asks.
-        digest: Digest,
         /// Which.
         value: LogId,
         /// From where.
         from: u64,
     },
-    /// A step has its run end.
-    CancelRun {
-        /// Proves which worker holds the lease.
-        digest: Digest,
-        /// By which right.
-        lease: LeaseRef,
-    },
+    /// A step has its run end, by the right of this lease.
+    CancelRun(LeaseRef),
 }
 
 /// What a leader answers.

@@ -8,7 +8,8 @@
 //! [`Mailboxes`] is all that such a link has to be; the rest is here, once for all of them. Who leads *binds* the place,
 //! under an [`Epoch`] that never repeats, and keeps the binding alive. A worker draws the number of its own mailbox by
 //! chance, asks, and repeats what is not answered; the [envelope] of each letter says who leads, which question it is, and
-//! proves by the run's secret that its writer may say so; what one letter cannot hold comes in several. Exchanges are not repeated here: the session does that, and
+//! proves by the run's secret that its writer may say so; a question is also signed by the worker that asks it. What one letter
+//! cannot hold comes in several. Exchanges are not repeated here: the session does that, and
 //! better. The leader's end is in [`controller::post`](crate::controller::post).
 //!
 //! A leader that ends because everything is done leaves an *epitaph*; who comes later reads it and need not wait. Where
@@ -22,6 +23,7 @@ mod mailboxes;
 mod memory;
 mod message;
 mod reading;
+mod signed;
 mod testament;
 mod waiting;
 mod worker_link;
@@ -35,5 +37,6 @@ pub use mailboxes::{
 pub use memory::MemoryMailboxes;
 pub use message::{Answer, Ask};
 pub use reading::Reader;
+pub use signed::SignedAsk;
 pub use testament::{MailKey, MailWill, report_ended};
 pub use worker_link::{Led, PostLink, Postman};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
-use windlass_core::access::Digest;
 use windlass_core::engine::CancelLevel;
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
@@ -14,6 +13,7 @@ use super::envelope::{Envelope, Key};
 use super::mailboxes::{Epoch, MailError, Mailbox, Mailboxes};
 use super::message::{Answer, Ask};
 use super::reading::Reader;
+use super::signed::SignedAsk;
 use super::waiting::Waiting;
 use crate::link::identity::random;
 use crate::link::output::{LogChunk, LogsTaken, Ships};
@@ -45,8 +45,8 @@ struct End {
     mailboxes: Arc<dyn Mailboxes>,
     key: Key,
     own: Mailbox,
-    /// Proves which worker this is.
-    digest: Digest,
+    /// Signs each question.
+    secret: WorkerSecret,
     waiting: Waiting,
 }
 
@@ -70,12 +70,12 @@ impl PostLink {
         key: Key,
         worker: &WorkerSecret,
     ) -> std::io::Result<(Self, Postman)> {
-        let digest = worker.digest();
+        let secret = worker.clone();
         let chance = random()?;
         let own = u64::from_le_bytes(chance[..8].try_into().expect("there are 32 bytes"));
         // Small numbers are for those that everybody knows.
         let own = Mailbox(own | 1 << 32);
-        let end = Self(Arc::new(End { mailboxes, key, own, digest, waiting: Waiting::default() }));
+        let end = Self(Arc::new(End { mailboxes, key, own, secret, waiting: Waiting::default() }));
         Ok((end.clone(), Postman(end)))
     }
 
@@ -93,8 +93,7 @@ impl PostLink {
         incarnation: Incarnation,
         started: Vec<Fence>,
     ) -> Result<(), LinkError> {
-        let digest = self.0.digest;
-        let ended = Ask::Ended { digest, incarnation, started };
+        let ended = Ask::Ended { incarnation, started };
         match self.0.ask(&ended, WITHIN, Some(AGAIN)).await? {
             Answer::Heard => Ok(()),
             other => Err(self.0.nonsense(&other)),
@@ -114,8 +113,7 @@ impl PostLink {
 impl Link for PostLink {
     fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
         Box::pin(async move {
-            let digest = self.0.digest;
-            let join = Ask::Join { register: Box::new(register), digest };
+            let join = Ask::Join(Box::new(register));
             match self.0.ask(&join, WITHIN, Some(AGAIN)).await? {
                 Answer::Joined(told) => Ok(told),
                 other => Err(self.0.nonsense(&other)),
@@ -125,7 +123,7 @@ impl Link for PostLink {
 
     fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
         Box::pin(async move {
-            let exchange = Ask::Exchange { digest: self.0.digest, exchange };
+            let exchange = Ask::Exchange(exchange);
             match self.0.ask(&exchange, PARKED_WITHIN, None).await? {
                 Answer::Replied(reply) => Ok(*reply),
                 other => Err(self.0.nonsense(&other)),
@@ -135,7 +133,7 @@ impl Link for PostLink {
 
     fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
         Box::pin(async move {
-            let cancel = Ask::CancelRun { digest: self.0.digest, lease };
+            let cancel = Ask::CancelRun(lease);
             match self.0.ask(&cancel, WITHIN, Some(AGAIN)).await? {
                 Answer::Heard => Ok(()),
                 other => Err(self.0.nonsense(&other)),
@@ -147,7 +145,7 @@ impl Link for PostLink {
 impl Ships for PostLink {
     fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
         Box::pin(async move {
-            let logs = Ask::Logs { digest: self.0.digest, pieces };
+            let logs = Ask::Logs(pieces);
             match self.0.ask(&logs, WITHIN, Some(AGAIN)).await? {
                 Answer::Taken(taken) => Ok(taken),
                 other => Err(self.0.nonsense(&other)),
@@ -157,7 +155,7 @@ impl Ships for PostLink {
 
     fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart> {
         Box::pin(async move {
-            let fetch = Ask::Fetch { digest: self.0.digest, value, from };
+            let fetch = Ask::Fetch { value, from };
             match self.0.ask(&fetch, WITHIN, Some(AGAIN)).await? {
                 Answer::Fetched(part) => Ok(part),
                 other => Err(self.0.nonsense(&other)),
@@ -203,7 +201,8 @@ impl End {
         let (number, answered) = self.waiting.ask()?;
         let _forgets = Forgets { waiting: &self.waiting, number };
         let envelope = Envelope { epoch, from: self.own, to: Mailbox::LEADER, number };
-        let letters = envelope.seal(&self.key, ask).map_err(|error| self.failed(error))?;
+        let signed = SignedAsk::new(ask, &envelope, &self.secret);
+        let letters = envelope.seal(&self.key, &signed).map_err(|error| self.failed(error))?;
         self.mailboxes.send(letters).await.map_err(|error| self.failed(error))?;
         let until = again.map_or(late, |again| late.min(Instant::now() + again));
         tokio::select! {

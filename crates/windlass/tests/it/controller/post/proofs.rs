@@ -1,14 +1,16 @@
 //! A worker proves its id with each question, and fetches only the large results that its leased steps read.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use windlass::core::access::Digest;
 use windlass::core::id::{Incarnation, Seq, Term};
 use windlass::core::kept::{Kept, KeptAt};
 use windlass::core::outcome::{Outcome, Output};
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass::core::session::{Exchange, Finished, Grant, LeaseRef};
 use windlass::link::output::{LogChunk, Ships as _};
-use windlass::link::post::{Mailboxes, MemoryMailboxes, PostLink};
+use windlass::link::post::{Ask, Envelope, Mailbox, Mailboxes, MemoryMailboxes, PostLink, SignedAsk};
 use windlass::link::{Link as _, LinkError, WorkerSecret};
 use windlass::logs::LogId;
 use windlass::shutdown::ShutdownSender;
@@ -100,6 +102,30 @@ async fn worker_fetches_results_that_its_leased_step_reads_and_no_others() {
     let other = Handmade::join(&place).await;
     denied(other.link.fetch(value, 0).await);
     denied(own.link.fetch(value.output(), 0).await);
+    drop(leader);
+}
+
+/// All workers have the run's secret, and read what others write.
+#[tokio::test(start_paused = true)]
+async fn question_in_the_name_of_a_worker_is_heard_only_with_its_signature() {
+    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = Leader::start(&journal(), &place).await.expect("nobody leads");
+    let own = Handmade::join(&place).await;
+    let other = WorkerSecret::generate().expect("random bytes");
+    let epoch = place.look().await.expect("it answers").epoch;
+    let envelope = Envelope { epoch, from: Mailbox(7 << 32), to: Mailbox::LEADER, number: 1 };
+    let ended = Ask::Ended { incarnation: Incarnation(1), started: Vec::new() };
+    for (signer, is_heard) in [(&other, false), (&own.secret, true)] {
+        let signed = SignedAsk::new(&ended, &envelope, signer);
+        let signed = postcard::to_stdvec(&signed).expect("plain data");
+        let signed = postcard::from_bytes::<(Ask, Digest, Vec<u8>)>(&signed);
+        let (ask, _, signature) = signed.expect("its fields");
+        let forged = (ask, own.secret.digest(), signature);
+        let letters = envelope.seal(&key(), &forged).expect("it is small");
+        place.send(letters).await.expect("there is room");
+        let answers = place.receive(envelope.from, Duration::from_secs(1)).await;
+        assert_eq!(answers.expect("it is reached").len(), usize::from(is_heard));
+    }
     drop(leader);
 }
 

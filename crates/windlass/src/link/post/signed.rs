@@ -1,0 +1,79 @@
+//! The proof which worker asks. All workers know the run's secret, and many read each other's letters.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::access::Digest;
+
+use super::envelope::Envelope;
+use super::message::Ask;
+use crate::link::{WorkerSecret, is_signed};
+
+/// What separates these signatures from others that the same key may make one day.
+const PURPOSE: &[u8] = b"windlass mailbox question 1";
+
+/// A question with the signature of the worker that asks it. It is of one envelope: a copy of it is a repetition of the same
+/// question to the same leader, whose answer goes to the worker itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SignedAsk<A> {
+    ask: A,
+    /// The worker's public key, which its number follows from.
+    signer: Digest,
+    signature: Vec<u8>,
+}
+
+impl<'a> SignedAsk<&'a Ask> {
+    /// Signs a question for an envelope.
+    pub fn new(ask: &'a Ask, envelope: &Envelope, secret: &WorkerSecret) -> Self {
+        let signature = secret.sign(&signed_bytes(ask, envelope));
+        Self { ask, signer: secret.digest(), signature }
+    }
+}
+
+impl SignedAsk<Ask> {
+    /// The question, and the digest of the worker that asks; nothing if that worker did not sign it for this envelope.
+    pub fn open(self, envelope: &Envelope) -> Option<(Digest, Ask)> {
+        let message = signed_bytes(&self.ask, envelope);
+        is_signed(self.signer, &message, &self.signature).then_some((self.signer, self.ask))
+    }
+}
+
+/// What is signed: the leader that it is for, the mailbox for the answer, the number of the question, and the question.
+fn signed_bytes(ask: &Ask, envelope: &Envelope) -> Vec<u8> {
+    let mut bytes = PURPOSE.to_vec();
+    for number in [envelope.epoch.0, envelope.from.0, envelope.to.0, envelope.number] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    postcard::to_extend(ask, bytes).expect("messages are plain data")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::post::{Epoch, Mailbox};
+
+    const ENVELOPE: Envelope =
+        Envelope { epoch: Epoch(3), from: Mailbox(77), to: Mailbox::LEADER, number: 9 };
+
+    /// What another worker makes of a question that it has read.
+    fn changed(change: impl FnOnce(&mut SignedAsk<Ask>, &mut Envelope)) -> Option<Digest> {
+        let secret = WorkerSecret::generate().unwrap();
+        let signed = SignedAsk::new(&Ask::Hello, &ENVELOPE, &secret);
+        let SignedAsk { ask, signer, signature } = signed;
+        let (mut read, mut envelope) =
+            (SignedAsk { ask: ask.clone(), signer, signature }, ENVELOPE);
+        change(&mut read, &mut envelope);
+        let opened = read.open(&envelope).map(|(signer, _)| signer);
+        assert!(opened.is_none_or(|signer| signer == secret.digest()));
+        opened
+    }
+
+    #[test]
+    fn question_is_of_one_worker_one_leader_and_one_mailbox() {
+        assert!(changed(|_, _| {}).is_some());
+        assert!(changed(|read, _| read.ask = Ask::Cancel { kill: true }).is_none());
+        let other = WorkerSecret::generate().unwrap();
+        assert!(changed(|read, _| read.signer = other.digest()).is_none());
+        assert!(changed(|_, envelope| envelope.epoch = Epoch(4)).is_none());
+        assert!(changed(|_, envelope| envelope.from = Mailbox(78)).is_none());
+        assert!(changed(|_, envelope| envelope.number = 10).is_none());
+    }
+}
