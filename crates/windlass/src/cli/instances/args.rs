@@ -94,7 +94,9 @@ impl InstanceArgs {
             run_id: said.run_id.as_deref(),
             ci: Ci { github_run, github_attempt, gitlab_pipeline },
         };
-        match Role::of(told).map_err(|why| CliError::usage(why.to_string()))? {
+        let role = Role::of(told).map_err(|why| CliError::usage(why.to_string()))?;
+        self.refuse_idle_pace(&role)?;
+        match role {
             Role::Alone => Ok(Part::Alone),
             Role::StandsIn { total } => Ok(Part::StandsIn { total }),
             Role::Leads(shared) => said.leads(shared, context).map(Box::new).map(Part::Leads),
@@ -102,6 +104,30 @@ impl InstanceArgs {
                 said.works(instance, shared, context).map(Box::new).map(Part::Works)
             }
         }
+    }
+}
+
+impl InstanceArgs {
+    /// Refuses the pace of leases where no leader would read it. Variables are usually set for all instances at once, so
+    /// they are not refused.
+    fn refuse_idle_pace(&self, role: &Role) -> Result<(), CliError> {
+        let (flag, variable) = match (self.lease_ttl, self.heartbeat) {
+            (Some(_), _) => ("--lease-ttl", "WINDLASS_LEASE_TTL"),
+            (None, Some(_)) => ("--heartbeat", "WINDLASS_HEARTBEAT"),
+            (None, None) => return Ok(()),
+        };
+        let (what, hint) = match role {
+            Role::Leads(_) | Role::StandsIn { .. } => return Ok(()),
+            Role::Alone => (
+                format!("{flag} is for one run by several processes: here no lease ends by time"),
+                "leave it out, or add `--instance 0 --total N --link URL` (docs/ci.md)".to_owned(),
+            ),
+            Role::Works { instance, .. } => (
+                format!("{flag} is for instance 0, which tells the others; this is {instance}"),
+                format!("give it to instance 0 alone, or set {variable}: the others ignore it"),
+            ),
+        };
+        Err(CliError::usage(what).hint(hint))
     }
 }
 

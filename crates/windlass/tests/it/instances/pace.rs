@@ -34,3 +34,20 @@ fn heartbeat_that_does_not_fit_into_the_lease_is_refused() {
     let refused = fleet.start(0, 2, "--lease-ttl 3s --heartbeat 2s").ended();
     ended_with(&refused, 2, "does not fit into --lease-ttl 3s twice");
 }
+
+#[test]
+fn pace_that_no_leader_would_read_is_refused() {
+    let fleet = Fleet::at("redis://127.0.0.1:1", ELSEWHERE);
+    for (flags, what) in [("--lease-ttl 20s", "--lease-ttl"), ("--heartbeat 2s", "--heartbeat")] {
+        let refused = fleet.start(1, 2, flags).ended();
+        ended_with(&refused, 2, &format!("{what} is for instance 0"));
+        ended_with(&refused, 2, "set WINDLASS_");
+        let refused = fleet.place.run(&format!("run {flags}"));
+        ended_with(&refused, 2, &format!("{what} is for one run by several processes"));
+    }
+    // A variable is set for all jobs of a workflow.
+    let mut other = fleet.command(1, 2, "--link-grace 2s --leader-grace 2s");
+    other.env("WINDLASS_LEASE_TTL", "20s").env("WINDLASS_HEARTBEAT", "2s");
+    let ended = fleet.place.start_command(other).ended();
+    assert_eq!(ended.code, Some(5), "it looked for its leader: {ended:?}");
+}
