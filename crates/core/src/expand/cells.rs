@@ -119,7 +119,7 @@ impl Cells {
         // Before `exclude` is read: it may bring values that are in no axis.
         let sizes: Vec<usize> = self.values.iter().map(Vec::len).collect();
         let excludes: Vec<Part> =
-            matrix.exclude.iter().map(|cell| self.part(known, &cell.value)).collect();
+            matrix.exclude.iter().map(|cell| self.part(known, &cell.value, anything)).collect();
         let mut used = vec![false; excludes.len()];
         let mut row = vec![0_u32; self.axes.len()];
         let mut more = !sizes.is_empty() && !sizes.contains(&0);
@@ -144,7 +144,7 @@ impl Cells {
 
     /// Adds values to the cells that match; or a cell, if every axis is named and none matches.
     fn include(&mut self, known: &mut Known<'_>, include: &CellPart) {
-        let part = self.part(known, &include.value);
+        let part = self.part(known, &include.value, rendered_platform_problem);
         let width = self.axes.len();
         let row = |cell: usize| &self.rows[cell * width..(cell + 1) * width];
         let hits: Vec<usize> = match width {
@@ -176,10 +176,17 @@ impl Cells {
         }
     }
 
-    fn part(&mut self, known: &mut Known<'_>, written: &[(Spanned<String>, Text)]) -> Part {
+    /// Reads part of a cell, and reports what the check finds wrong with its values.
+    fn part(
+        &mut self,
+        known: &mut Known<'_>,
+        written: &[(Spanned<String>, Text)],
+        check: fn(&str, &str, &Text) -> Option<Problem>,
+    ) -> Part {
         let mut part = Part { axes: Vec::new(), beyond: Vec::new() };
         for (name, text) in written {
             let Some(value) = known.text(text) else { continue };
+            known.problems.extend(check(&name.value, &value, text));
             match self.axes.iter().position(|axis| *axis == name.value) {
                 Some(axis) => part.axes.push((axis, self.number(axis, value))),
                 None => part.beyond.push((name.value.clone(), value)),
@@ -251,15 +258,23 @@ fn values(known: &mut Known<'_>, axis: &Axis) -> Vec<String> {
     let mut values = Vec::new();
     for text in &axis.values {
         let Some(value) = known.text(text) else { continue };
-        // What is written out was checked with the file.
-        if text.template.is_literal().is_none() {
-            known.problems.extend(platform_problem(&axis.name.value, &value, &text.span));
-        }
+        known.problems.extend(rendered_platform_problem(&axis.name.value, &value, text));
         if seen.insert(value.clone()) {
             values.push(value);
         }
     }
     values
+}
+
+/// What is wrong with a value of `os` or `arch` that came out of an expression. What is written out was checked with the file.
+fn rendered_platform_problem(name: &str, value: &str, text: &Text) -> Option<Problem> {
+    let is_rendered = text.template.is_literal().is_none();
+    is_rendered.then(|| platform_problem(name, value, &text.span)).flatten()
+}
+
+/// An `exclude` may render to a value that no cell has: it excludes nothing then.
+const fn anything(_: &str, _: &str, _: &Text) -> Option<Problem> {
+    None
 }
 
 /// The axes that choose machines, with what stands before a value in its label; in the list form the value itself is

@@ -223,4 +223,15 @@ steps:
     ");
     let text = "params: { on: { default: ubuntu-latest } }\nsteps:\n  e: { run: x, matrix: { os: [\"${{ params.on }}\"] } }\n";
     assert_snapshot!(crate::outline::listed(text), @"windlass.yml:3:31: error[E103]: no worker has the operating system `ubuntu-latest`");
+    let text = "\
+params: { on: { default: ubuntu-latest }, cpu: { default: amd64 }, skip: { default: none } }
+steps:
+  a: { run: x, matrix: { os: [linux], include: [{ os: \"${{ params.on }}\" }] } }
+  b: { run: x, matrix: { os: [linux], include: [{ os: linux, arch: \"${{ params.cpu }}\" }] } }
+  c: { run: x, matrix: { os: [linux, macos], exclude: [{ os: \"${{ params.skip }}\" }] } }
+";
+    assert_snapshot!(crate::outline::listed(text), @r"
+    windlass.yml:3:55: error[E103]: no worker has the operating system `ubuntu-latest`
+    windlass.yml:4:68: error[E103]: no worker has the processor `amd64`
+    ");
 }
