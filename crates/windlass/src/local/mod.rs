@@ -13,6 +13,7 @@ mod clock;
 mod cluster;
 #[cfg(feature = "sqlite")]
 mod condemn;
+mod name_wait;
 #[cfg(feature = "http")]
 mod node_link;
 #[cfg(feature = "sqlite")]
@@ -31,6 +32,7 @@ pub use clock::system_now;
 pub use cluster::{cluster_id, is_of_cluster};
 #[cfg(feature = "sqlite")]
 pub use condemn::{CondemnError, condemn};
+pub use name_wait::{NameWait, Tell};
 #[cfg(feature = "http")]
 pub use node_link::NodeLink;
 #[cfg(feature = "sqlite")]

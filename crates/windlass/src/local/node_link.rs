@@ -7,19 +7,25 @@
 //! leader with the credential that the worker got when it joined.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::sleep;
 use windlass_core::access::Principal;
 use windlass_core::engine::{Answer, Request};
+use windlass_core::id::Incarnation;
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
 
 use crate::controller::{Handle, Intake, IntakeError, ResultPart};
-use crate::link::http::{Client, HttpLink};
+use crate::link::http::{Client, HttpLink, say_goodbye};
 use crate::link::output::{LogChunk, LogsTaken, Ships};
 use crate::link::{Carried, Link, LinkError, WorkerSecret};
 use crate::logs::{LogId, LogPart};
 
 /// Bytes of output that are taken at once: they are in memory already.
 const CREDIT: usize = 512 << 10;
+
+/// The pause between two tries to say goodbye.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A link to this node while it leads, and to who leads otherwise.
 #[derive(Debug)]
@@ -60,6 +66,25 @@ impl NodeLink {
             reason: "it leads and does not say where it is reached".to_owned(),
         })?;
         Ok(Way::There(HttpLink::new(Arc::clone(&self.client), vec![place])))
+    }
+
+    /// The worker's own last word: nothing of its life is left, and every outcome has its verdict. For as long as nobody leads
+    /// it is tried again; who is not heard is missed after a TTL.
+    pub async fn say_goodbye(&self, incarnation: Incarnation) {
+        let worker = self.secret.worker_id();
+        loop {
+            match self.way() {
+                Ok(Way::Here) => {
+                    let ended = Request::GuardEnded { worker, incarnation, started: Vec::new() };
+                    if self.handle.ask(ended).await.is_ok() {
+                        return;
+                    }
+                }
+                Ok(Way::There(link)) => return say_goodbye(&link, worker, incarnation).await,
+                Err(_) => {}
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     async fn join_here(

@@ -13,6 +13,7 @@ use windlass_core::session::{FormerLife, Home, Register};
 use windlass_core::time::Span;
 
 use super::clock::system_now;
+use super::name_wait::{NameWait, Tell};
 use super::stores::Stores;
 use crate::clock::Clock;
 #[cfg(feature = "http")]
@@ -63,13 +64,16 @@ pub struct Office {
     pub stand_by: StandBy,
     /// Its worker, if it has one.
     pub own: Option<WorkerId>,
+    /// What an operator is told while its worker waits.
+    pub tell: Tell,
 }
 
 impl Office {
     /// That of a node whose store nobody else can lead, and that nobody else works for.
     pub fn alone(name: &str) -> Self {
         let (name, stand_by) = (name.to_owned(), StandBy::Refuse);
-        Self { name, address: None, ttl: TTL, interval: None, stand_by, own: Some(OWN) }
+        let (own, tell) = (Some(OWN), Tell::nothing());
+        Self { name, address: None, ttl: TTL, interval: None, stand_by, own, tell }
     }
 }
 
@@ -122,6 +126,8 @@ pub struct Station {
     maintenance: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
     histories: Arc<Histories>,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
+    /// How long its worker's name may be held by one that is gone, and who is told.
+    name_wait: (Span, Tell),
 }
 
 impl Station {
@@ -143,7 +149,7 @@ impl Station {
     pub async fn open(stores: &Stores, office: Office) -> Result<Self, StationError> {
         let sealed_at_end = office.address.is_none().then_some(SEALED_AT_END);
         let config = NodeConfig {
-            candidate: Candidate { node: office.name, address: office.address },
+            candidate: Candidate { node: office.name.clone(), address: office.address.clone() },
             engine: Config { interval: office.interval, ..Config::default() },
             ttl: office.ttl,
             own: office.own,
@@ -180,6 +186,7 @@ impl Station {
             maintenance,
             histories,
             tables,
+            name_wait: (office.ttl, office.tell),
         })
     }
 
@@ -195,7 +202,9 @@ impl Station {
 
     /// Begins to work on everything that is open.
     pub async fn work(&mut self, crew: Crew) -> Result<(), StationError> {
-        let worker = worker(&self.handle, crew)?;
+        let (ttl, tell) = self.name_wait.clone();
+        let link = NameWait::new(Arc::new(self.handle.clone()), ttl, tell);
+        let worker = worker(&self.handle, link, crew)?;
         let incarnation = worker.register.incarnation;
         let (sender, ends) = ShutdownSender::new();
         self.shutdown_worker = sender;
@@ -287,7 +296,7 @@ async fn keep_tables(keeper: TableKeeper, mut shutdown: Shutdown) {
     }
 }
 
-fn worker(handle: &Handle, crew: Crew) -> Result<Worker, WorkerError> {
+fn worker(handle: &Handle, link: NameWait, crew: Crew) -> Result<Worker, WorkerError> {
     // The clock may have been set back, and the file of its lives may be that of another store.
     let known = handle.views().look(|view| {
         let own = view.engine.workers().find(|worker| worker.id == OWN);
@@ -308,7 +317,7 @@ fn worker(handle: &Handle, crew: Crew) -> Result<Worker, WorkerError> {
         spooled: Vec::new(),
     };
     let capacity = crew.slots + AHEAD;
-    let worker = Worker::in_process(register, capacity, Arc::new(handle.clone()), crew.executor);
+    let worker = Worker::in_process(register, capacity, Arc::new(link), crew.executor);
     // The guard's clock, which also counts what a machine sleeps: both tell when things happened.
     Ok(Worker { beside: crew.beside, clock: own_clock(), ..worker })
 }

@@ -29,8 +29,8 @@ use crate::controller::{NodeError, View};
 use crate::link::Link;
 use crate::link::output::StoredOutput;
 use crate::local::{
-    Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, is_of_cluster,
-    system_now,
+    Crew, Office, Printed, Records, Socket, Station, StationError, Stores, Tee, Tell,
+    is_of_cluster, system_now,
 };
 use crate::logs::Announced;
 use crate::shutdown::ShutdownSender;
@@ -214,7 +214,11 @@ fn life(order: &Order, guard: GuardPlace) -> Result<Option<(Arc<Lives>, GuardPla
 
 /// How it leads: alone, or other instances at the pace that was set.
 fn office(order: &Order) -> Office {
-    let office = Office::alone(&environment::host_name());
+    let look = order.look;
+    let tell = Tell::with(move |what| {
+        output::talk(&format!("{} {what}", look.paint(Ink::Warn, "warning:")));
+    });
+    let office = Office { tell, ..Office::alone(&environment::host_name()) };
     let Some(leading) = &order.leading else { return office };
     Office { ttl: leading.ttl(), interval: leading.heartbeat, ..office }
 }

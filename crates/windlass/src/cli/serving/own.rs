@@ -4,6 +4,7 @@
 //! Steps that are pinned to the leader are for that of the node that leads, by its id. See [`NodeLink`] for its way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -24,7 +25,7 @@ use crate::controller::{Handle, Intake};
 use crate::link::Will;
 use crate::link::http::{Client, Credentials, dialler};
 use crate::link::output::{ShippedLogs, Ships};
-use crate::local::{NodeLink, StoreAddress, system_now};
+use crate::local::{NameWait, NodeLink, StoreAddress, system_now};
 use crate::shutdown::ShutdownSender;
 use crate::worker::executors::Traces;
 use crate::worker::guard::Guard;
@@ -33,6 +34,9 @@ use crate::worker::{Beside, Clock, Membership, State, Worker};
 
 /// Where a controller's own worker lives, in the folder of what is the controller's own.
 pub(super) const OWN_STATE: &str = "workers/leader";
+
+/// How long a controller that ends leads on for a worker that has nothing to finish: an exchange, and its end.
+const LEAVES_WITHIN: Duration = Duration::from_millis(500);
 
 /// Where the worker of a controller will work, and who it is there.
 #[derive(Debug)]
@@ -93,7 +97,7 @@ impl Post {
             beside: Beside::Others,
             clock: Clock::of_machine(),
             leader_grace: None,
-            link,
+            link: Arc::new(NameWait::new(Arc::clone(&link) as _, order.ttl, order.tell())),
             memory: Some(membership),
             executor,
         };
@@ -101,7 +105,7 @@ impl Post {
         let log = order.log;
         let working = tokio::spawn(async move { tell(worker.run(drains).await.err(), log) });
         let shipping = (shipped, tokio::spawn(shipping.run(ships)));
-        Ok(OwnWorker { drain, working, shipping, guard, unsent, log, _state: state })
+        Ok(OwnWorker { drain, working, shipping, guard, link, unsent, log, _state: state })
     }
 }
 
@@ -138,6 +142,7 @@ pub(super) struct OwnWorker {
     /// What carries its output.
     shipping: (ShutdownSender, JoinHandle<()>),
     guard: Guard,
+    link: Arc<NodeLink>,
     unsent: Unsent,
     log: Logger,
     /// Held as long as the worker lives: nobody else may live there.
@@ -145,13 +150,31 @@ pub(super) struct OwnWorker {
 }
 
 impl OwnWorker {
-    /// Has it finish what it has, and waits for that.
-    pub(super) async fn end(self) {
+    /// Has it finish what it has, and waits for that. A worker that has nothing leaves while its controller still leads, which
+    /// retires then; for one that has something its controller retires first, and who leads then hears of its end.
+    pub(super) async fn end(mut self, retire: impl FnOnce()) {
         self.drain.shut_down();
-        drop(self.working.await);
+        if timeout(LEAVES_WITHIN, &mut self.working).await.is_ok() {
+            self.leave().await;
+            retire();
+        } else {
+            retire();
+            drop((&mut self.working).await);
+            self.leave().await;
+        }
+    }
+
+    /// Ends its guard, sends what it has printed, and says goodbye: until then, or for a TTL, it holds its name.
+    async fn leave(self) {
         let (shipped, shipping) = self.shipping;
         shipped.shut_down();
-        let ending = async { tokio::join!(self.guard.end(), shipping) };
+        let ending = async {
+            drop(tokio::join!(self.guard.end(), shipping));
+            // Outcomes without a verdict are for its next life to tell.
+            if self.unsent.membership.outcomes().is_empty() {
+                self.link.say_goodbye(self.unsent.membership.incarnation()).await;
+            }
+        };
         drop(timeout(ENDS_WITHIN, ending).await);
         let none_failed: Result<u8, CliError> = Ok(exit::SUCCESS);
         drop(self.unsent.tell_last(none_failed, self.log));

@@ -67,7 +67,8 @@ impl Seat {
         };
         order.warn(&stores.warnings);
         let address = Some(advertise.to_owned());
-        let office = Office { address, ttl: order.ttl, ..Office::alone(&order.name) };
+        let office =
+            Office { address, ttl: order.ttl, tell: order.tell(), ..Office::alone(&order.name) };
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let Some(cluster) = stores.shared.clone() else {
             let station = Station::lead(&stores, office).await?;

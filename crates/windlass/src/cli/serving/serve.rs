@@ -28,7 +28,7 @@ use crate::controller::api::{About, FileTokens, Hosts, Server, metrics_router, r
 use crate::controller::observing::Upstream;
 use crate::controller::traces::{Collector, Traces};
 use crate::link::http::Place;
-use crate::local::{Socket, Station, StationError, StoreAddress, peek};
+use crate::local::{Socket, Station, StationError, StoreAddress, Tell, peek};
 use crate::shutdown::{Shutdown, ShutdownSender};
 
 /// The label of a worker that runs nothing but what is pinned to the leader.
@@ -119,6 +119,12 @@ impl Serve {
     pub(super) fn own_labels(&self) -> Labels {
         let more = (self.runs == Runs::PinnedOnly).then_some(PINNED_ONLY);
         Labels::new(self.labels.iter().chain(more))
+    }
+
+    /// What operators are told while its own worker waits.
+    pub(super) fn tell(&self) -> Tell {
+        let log = self.log;
+        Tell::with(move |what| log.note(Level::Warn, what))
     }
 
     /// What is spoken where it listens.
@@ -274,8 +280,7 @@ impl Controller {
             match hands {
                 // Others need not wait for what is finished here: its outcomes are told to who leads then.
                 Hands::Apart(own) => {
-                    station.retire();
-                    own.end().await;
+                    own.end(|| station.retire()).await;
                 }
                 Hands::None => station.retire(),
                 Hands::Own { .. } => {}

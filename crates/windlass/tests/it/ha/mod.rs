@@ -6,6 +6,7 @@ pub(crate) mod cable;
 mod expiring;
 mod faults;
 mod flapping;
+mod former_workers;
 mod guarded;
 mod handing_over;
 mod leading;

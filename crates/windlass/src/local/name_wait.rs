@@ -1,0 +1,179 @@
+//! A link of a controller's own worker, which waits for its name.
+//!
+//! A store may know a live worker of that name which is gone: that of a controller that was killed and has lost its state
+//! directory, or that of the cluster that the store was copied from. Nothing proves that it is gone, so the leader gives it up
+//! when it has been silent for a lease. A controller that took the refusal for final would run nothing for good.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
+use windlass_core::time::Span;
+
+use crate::link::{Carried, Link, LinkError};
+
+/// Beyond the lease of the worker that has the name: from the takeover on, silence has to be noticed.
+const SLACK: Duration = Duration::from_secs(15);
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What is done with a line for operators.
+#[derive(Clone)]
+pub struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Tell {
+    /// Has a function print it.
+    pub fn with(print: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(print))
+    }
+
+    /// Leaves it out.
+    pub fn nothing() -> Self {
+        Self::with(|_| {})
+    }
+}
+
+impl fmt::Debug for Tell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tell")
+    }
+}
+
+/// A link that registers again while another live worker has the name.
+#[derive(Debug)]
+pub struct NameWait {
+    link: Arc<dyn Link>,
+    within: Duration,
+    tell: Tell,
+}
+
+impl NameWait {
+    /// Waits for a lease of that length and some seconds.
+    pub fn new(link: Arc<dyn Link>, ttl: Span, tell: Tell) -> Self {
+        Self { link, within: Duration::from_millis(ttl.as_millis()) + SLACK, tell }
+    }
+
+    async fn registered(
+        &self,
+        register: Register,
+    ) -> Result<Result<Registered, Refusal>, LinkError> {
+        let mut until = None;
+        loop {
+            let answered = self.link.register(register.clone()).await?;
+            let Err(refusal @ Refusal::NameTaken { .. }) = &answered else { return Ok(answered) };
+            let first = until.is_none();
+            let until = *until.get_or_insert_with(|| Instant::now() + self.within);
+            if Instant::now() >= until {
+                return Ok(answered);
+            }
+            if first {
+                let seconds = self.within.as_secs();
+                (self.tell.0)(&format!(
+                    "no steps run here yet: {refusal}. The worker of an earlier controller is given up when it has been silent for a lease; trying again for {seconds} s"
+                ));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+impl Link for NameWait {
+    fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
+        Box::pin(self.registered(register))
+    }
+
+    fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
+        self.link.exchange(exchange)
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+        self.link.cancel_run(lease)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use windlass_core::id::{Incarnation, Term, WorkerId};
+    use windlass_core::requirement::Labels;
+    use windlass_core::session::{FormerLife, Home};
+
+    use super::*;
+
+    /// A leader that says so often that the name is taken.
+    #[derive(Debug)]
+    struct Refuses(AtomicU32);
+
+    impl Link for Refuses {
+        fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
+            let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(1))
+            });
+            Box::pin(async move {
+                if left.is_ok_and(|left| left > 0) {
+                    return Ok(Err(Refusal::NameTaken { name: register.name, by: WorkerId(7) }));
+                }
+                let (ttl, interval) = (Span::secs(3), Span::secs(1));
+                Ok(Ok(Registered { term: Term(1), ttl, interval, verdicts: Vec::new() }))
+            })
+        }
+
+        fn exchange(&self, _exchange: Exchange) -> Carried<'_, Reply> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn register() -> Register {
+        Register {
+            worker: WorkerId(1),
+            name: "c0".into(),
+            incarnation: Incarnation(1),
+            labels: Labels::new(["linux"]),
+            slots: 1,
+            home: Home::Apart,
+            former: FormerLife::Unknown,
+            spooled: Vec::new(),
+        }
+    }
+
+    /// How a registration ends that is refused so often, after how long, and what is told.
+    async fn ended(refusals: u32) -> (Result<Registered, Refusal>, Duration, Vec<String>) {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&told);
+        let tell = Tell::with(move |line| lines.lock().unwrap().push(line.to_owned()));
+        let link = NameWait::new(Arc::new(Refuses(refusals.into())), Span::secs(3), tell);
+        let began = Instant::now();
+        let ended = link.register(register()).await.unwrap();
+        let told = told.lock().unwrap().clone();
+        (ended, began.elapsed(), told)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_becomes_free_is_taken_and_the_wait_is_told_once() {
+        let (ended, took, told) = ended(20).await;
+        assert!(ended.is_ok(), "{ended:?}");
+        assert_eq!(took, 20 * PAUSE);
+        let [line] = &told[..] else { panic!("{told:?}") };
+        for word in ["no steps run here yet", "`c0` is taken by worker", "--name", "for 18 s"] {
+            assert!(line.contains(word), "{word}: {line}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_stays_taken_is_refused_after_a_lease_and_some_seconds() {
+        let (ended, took, _) = ended(u32::MAX).await;
+        assert!(matches!(ended, Err(Refusal::NameTaken { .. })), "{ended:?}");
+        assert_eq!(took, Duration::from_secs(3) + SLACK);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_is_free_is_taken_at_once() {
+        let (ended, took, told) = ended(0).await;
+        assert!(ended.is_ok() && took.is_zero() && told.is_empty(), "{ended:?} {told:?}");
+    }
+}
