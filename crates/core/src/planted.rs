@@ -89,6 +89,12 @@ pub enum Bug {
     ForcedReleaseFreesAll,
     /// A limit per worker counts the steps of one run, not those of all.
     PerWorkerCountsOneRun,
+    /// A run that has ended is sealed without being written to the archive.
+    SealBeforeArchive,
+    /// An event that comes between the archiving of a run and its sealing is not archived.
+    LateEventNotArchived,
+    /// The journal is pruned as far as its snapshots reach, whether or not a run that began before is sealed.
+    PruneUnsealed,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -97,7 +103,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 44] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -139,6 +145,9 @@ impl Bug {
         Self::RevokedGuardBelieved,
         Self::ForcedReleaseFreesAll,
         Self::PerWorkerCountsOneRun,
+        Self::SealBeforeArchive,
+        Self::LateEventNotArchived,
+        Self::PruneUnsealed,
     ];
 }
 

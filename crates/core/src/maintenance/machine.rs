@@ -7,6 +7,7 @@ use super::sealer::Sealer;
 use super::snapshotter::Snapshotter;
 use crate::engine::Event;
 use crate::id::RunId;
+use crate::planted::{Bug, Bugs};
 use crate::time::Time;
 
 /// The maintenance of one node. Its driver carries out the effects, beside each other, and reports each outcome.
@@ -20,6 +21,8 @@ pub struct Maintenance {
     learnt: u64,
     /// Whether expired things are being deleted.
     deleting: bool,
+    /// Planted mistakes, none outside the simulator's hunt.
+    bugs: Bugs,
 }
 
 impl Maintenance {
@@ -32,7 +35,16 @@ impl Maintenance {
             pruner: Pruner::default(),
             learnt: 0,
             deleting: false,
+            bugs: Bugs::NONE,
         }
+    }
+
+    /// Makes planted mistakes, for the simulator's hunt.
+    #[must_use]
+    pub const fn with_bugs(mut self, bugs: Bugs) -> Self {
+        self.bugs = bugs;
+        self.sealer.bugs = bugs;
+        self
     }
 
     /// The settings that it follows.
@@ -111,7 +123,7 @@ impl Maintenance {
     /// A snapshot may contain events that are not learnt yet, and with them the submission of a run that is not archived.
     fn prune(&mut self) -> Option<MaintenanceEffect> {
         let covered = self.snapshotter.saved()?.min(self.learnt);
-        let needed = self.sealer.first_needed();
+        let needed = self.sealer.first_needed().filter(|_| !self.bugs.on(Bug::PruneUnsealed));
         let upto = needed.map_or(covered, |needed| covered.min(needed.saturating_sub(1)));
         self.pruner.next(upto)
     }

@@ -6,6 +6,7 @@ use super::effect::{EffectOutcome, MaintenanceEffect};
 use super::keeping::Keeping;
 use crate::engine::Event;
 use crate::id::RunId;
+use crate::planted::{Bug, Bugs};
 use crate::time::Time;
 
 /// Runs that are chosen at once: choosing looks at every run that is not sealed.
@@ -67,6 +68,7 @@ pub(super) struct Sealer {
     failed: bool,
     /// Runs that the journal no longer has to keep, since the last time that they were taken.
     settled: Vec<RunId>,
+    pub(super) bugs: Bugs,
 }
 
 impl Sealer {
@@ -96,7 +98,7 @@ impl Sealer {
     fn learn_sealed(&mut self, id: RunId) {
         let Some(run) = self.runs.get_mut(&id) else { return };
         run.seal = SealState::Sealed;
-        if run.may_lack_events() {
+        if run.may_lack_events() && !self.bugs.on(Bug::LateEventNotArchived) {
             self.to_archive.push_front(id);
         } else {
             self.settle(id);
@@ -195,7 +197,7 @@ impl Sealer {
         }
         while let Some(id) = self.to_archive.pop_front() {
             let Some(run) = self.runs.get(&id) else { continue };
-            if run.is_archived() {
+            if run.is_archived() || self.bugs.on(Bug::SealBeforeArchive) {
                 self.archived(id);
                 continue;
             }
@@ -211,7 +213,8 @@ impl Sealer {
         }
         while let Some(id) = self.to_seal.pop_front() {
             let Some(run) = self.runs.get(&id) else { continue };
-            if !run.is_archived() {
+            let skips = [Bug::SealBeforeArchive, Bug::LateEventNotArchived];
+            if !run.is_archived() && !skips.iter().any(|bug| self.bugs.on(*bug)) {
                 // Another event of the run came after the archive was written.
                 self.to_archive.push_back(id);
                 continue;

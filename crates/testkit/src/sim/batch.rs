@@ -25,6 +25,8 @@ const COMPARE_EVERY: u64 = 50;
 pub(crate) enum Asker {
     Worker(usize),
     Client(usize),
+    /// The maintenance of the same node, in one life of it.
+    Maintenance(u32),
 }
 
 /// What has to be remembered of a request once the engine has consumed it.
@@ -161,6 +163,7 @@ impl World<'_> {
                 let delay = self.rng.range(1, 5);
                 self.at(self.now + delay, Ev::ToClient(client, ClientAnswer::Of(answer)));
             }
+            Asker::Maintenance(life) => self.seal_is_answered(leader, life, Some(&answer)),
             Asker::Worker(worker) => {
                 if let Some(message) = asked.life.and_then(|life| told(life, answer)) {
                     self.send_down(leader, worker, &message);

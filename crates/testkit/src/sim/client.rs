@@ -66,6 +66,11 @@ impl World<'_> {
         if self.clients[client].acked {
             return;
         }
+        if self.is_sealed(client) {
+            // What it is about has ended: the archive says so.
+            self.clients[client].acked = true;
+            return;
+        }
         let leader = self.clients[client].leader;
         self.clients[client].leader = (leader + 1) % self.leaders.len();
         let request = self.client_request(client);
@@ -76,6 +81,16 @@ impl World<'_> {
         }
         let pause = self.rng.range(700, 1_500);
         self.at(self.now + pause, Ev::ClientTry(client));
+    }
+
+    /// Whether the run that a client is about is sealed.
+    fn is_sealed(&self, client: usize) -> bool {
+        match self.clients[client].what {
+            What::Submit(run) | What::Cancel(run, _) | What::Condemn(run) => {
+                self.maintenance.is_sealed(run_id(run))
+            }
+            What::Drain(_) | What::Revoke(_) | What::ForceRelease(..) => false,
+        }
     }
 
     fn client_request(&self, client: usize) -> Request {

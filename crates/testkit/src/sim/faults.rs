@@ -71,6 +71,7 @@ impl World<'_> {
 
     fn leader_crashes(&mut self, leader: usize) {
         self.leaders[leader].crash();
+        self.maintenance.crashes(leader);
         for worker in self.own_workers(leader) {
             self.worker_crashes(worker);
         }

@@ -5,6 +5,7 @@ use windlass_core::id::{Fence, Term};
 use windlass_core::planted::{Bug, Bugs};
 use windlass_core::time::Time;
 
+use super::maintenance::sealed_run;
 use super::schedule::{CrashPoint, FaultKind};
 use super::witness::Committed;
 use super::world::{Ev, World};
@@ -236,13 +237,24 @@ impl World<'_> {
                 self.thief_lies(usize::try_from(worker.0).expect("workers are few"));
             }
             self.journal.records.push(Record { batch: append.batch, at, event });
+            self.note_sealing();
         }
         // The first batch of a term records what its leader found.
         self.journal.history = StoreHistory::Unbroken;
         StoreResult::Appended(append.batch)
     }
 
-    /// Puts an earlier state of the store back: whole batches are gone, and it says so or cannot tell.
+    /// A run is sealed only if the archive has it.
+    fn note_sealing(&mut self) {
+        let last = self.journal.records.last().map(|record| &record.event);
+        let Some(run) = last.and_then(sealed_run) else { return };
+        let archived = self.maintenance.store.may_seal(run, &self.journal.records);
+        self.check(archived);
+        self.maintenance.run_sealed(run, self.now);
+    }
+
+    /// Puts an earlier state of the store back: whole batches are gone, and it says so or cannot tell. What clients were
+    /// told stays: a run that was lost as a whole is none that the engine could do anything wrong with.
     pub(crate) fn store_rolls_back(&mut self, batches: u64, history: StoreHistory) {
         let records = &self.journal.records;
         let end = match batches {
@@ -257,6 +269,7 @@ impl World<'_> {
         }
         self.marks.hit("store rolled back");
         self.journal.records.truncate(end);
+        self.maintenance.rolled_back(&self.journal.records);
         // The new server knows of the term what it had heard: it may end sooner than its holder thinks.
         let left = self.journal.expires.saturating_sub(self.now);
         self.journal.expires = self.now + self.rng.below(left + 1);

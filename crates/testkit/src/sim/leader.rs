@@ -1,7 +1,7 @@
 //! Leaders: they win terms, trust them for a while, and lose them or hand them over. The real
 //! [`Leader`] decides what they say; `batch` carries it out.
 
-use windlass_core::engine::{Config, Engine, Request, StoreHistory};
+use windlass_core::engine::{Engine, Request, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::leader::{Leader, Tenure, TermsOfOffice};
 use windlass_core::planted::Bug;
@@ -276,22 +276,6 @@ impl World<'_> {
         self.carry_out(leader, effects);
     }
 
-    /// An engine that folded the whole journal.
-    pub(crate) fn rebuild(&mut self) -> Option<Engine> {
-        let mut engine = Engine::new(Config { bugs: self.bugs, ..Config::default() });
-        let mut error = None;
-        for record in &self.journal.records {
-            if let Err(found) = engine.apply(record.at, &record.event) {
-                error.get_or_insert(format!("{found}: {:?}", record.event));
-            }
-        }
-        if let Some(error) = error {
-            self.fail("I16 log", format!("the journal does not replay: {error}"));
-            return None;
-        }
-        Some(engine)
-    }
-
     pub(crate) fn leader_receives(&mut self, leader: usize, message: Up) {
         if !self.leaders[leader].up {
             return;
@@ -311,6 +295,7 @@ impl World<'_> {
                 (Asker::Worker(worker), Request::GuardEnded { worker: id, incarnation, started })
             }
             Up::Client(client, request) => (Asker::Client(client), request),
+            Up::Maintenance(life, request) => (Asker::Maintenance(life), request),
         };
         let local = self.leaders[leader].clock.local(self.now);
         match &self.leaders[leader].lead {
@@ -327,6 +312,7 @@ impl World<'_> {
     fn turn_away(&mut self, leader: usize, from: Asker) {
         match from {
             Asker::Worker(worker) => self.send_down(leader, worker, &Down::NotLeader),
+            Asker::Maintenance(life) => self.seal_is_answered(leader, life, None),
             Asker::Client(client) => {
                 self.at(self.now + 2, Ev::ToClient(client, ClientAnswer::NotLeader));
             }

@@ -13,6 +13,8 @@ pub(crate) enum Up {
     Exchange(usize, Exchange),
     GuardEnded(usize, Incarnation, Vec<Fence>),
     Client(usize, Request),
+    /// From the maintenance of the same node, in one life of it.
+    Maintenance(u32, Request),
 }
 
 /// What goes to a worker.

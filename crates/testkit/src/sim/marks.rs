@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 59] = [
+pub(crate) const EXPECTED: [&str; 64] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -17,6 +17,7 @@ pub(crate) const EXPECTED: [&str; 59] = [
     "deliveries exhausted",
     "done once, taken over",
     "drained",
+    "effect of maintenance without an answer",
     "fail-fast ended the rest",
     "grant sent again",
     "guard died: the tether ended its step",
@@ -25,6 +26,7 @@ pub(crate) const EXPECTED: [&str; 59] = [
     "hand-out charged",
     "hand-out free of charge",
     "hung start ended with its tether",
+    "journal pruned",
     "late outcome counted",
     "late outcome kept",
     "leader froze and woke deposed",
@@ -34,6 +36,7 @@ pub(crate) const EXPECTED: [&str; 59] = [
     "lease expired",
     "lock released by force",
     "lock-holding process ended for lost contact",
+    "maintenance began anew between two effects",
     "newer run superseded an older one",
     "nobody to run it in time",
     "orders carried to a worker",
@@ -45,10 +48,12 @@ pub(crate) const EXPECTED: [&str; 59] = [
     "restarted worker took over",
     "reused outcome",
     "run condemned",
+    "sealed run archived again",
     "skipped by condition",
     "skipped by values",
     "skipped: no worker could run it",
     "spooled outcome accepted",
+    "start from a snapshot",
     "start held up by its guard until it was too late",
     "step went to a worker that it did not prefer",
     "step with two locks granted",

@@ -25,6 +25,7 @@ mod guard;
 mod journal;
 mod leader;
 mod link;
+mod maintenance;
 mod marks;
 mod panics;
 mod plans;

@@ -11,6 +11,7 @@ use super::client::{ClientAnswer, ClientOp};
 use super::journal::{Journal, StoreOp, StoreResult};
 use super::leader::LeaderNode;
 use super::link::{Down, Up};
+use super::maintenance::{MaintenanceEv, MaintenanceModel};
 use super::marks::Marks;
 use super::panics::caught;
 use super::rng::Rng;
@@ -83,6 +84,7 @@ pub(crate) enum Ev {
     FaultBegin(usize),
     FaultEnd(usize),
     ClientTry(usize),
+    Maintenance(usize, MaintenanceEv),
 }
 
 /// One simulation under way.
@@ -95,6 +97,7 @@ pub(crate) struct World<'a> {
     queue: BTreeMap<(u64, u64), Ev>,
     pub(crate) rng: Rng,
     pub(crate) journal: Journal,
+    pub(crate) maintenance: MaintenanceModel,
     pub(crate) leaders: Vec<LeaderNode>,
     pub(crate) workers: Vec<WorkerNode>,
     pub(crate) clients: Vec<ClientOp>,
@@ -117,6 +120,7 @@ impl<'a> World<'a> {
             queue: BTreeMap::new(),
             rng: Rng::new(schedule.seed ^ 0xf1e2_d3c4),
             journal: Journal::default(),
+            maintenance: MaintenanceModel::new(schedule),
             leaders: schedule.leaders.iter().map(|clock| LeaderNode::new(*clock)).collect(),
             workers: (0..schedule.workers.len()).map(|_| WorkerNode::default()).collect(),
             clients: Vec::new(),
@@ -145,6 +149,7 @@ impl<'a> World<'a> {
             self.clients.push(ClientOp::submit(run));
             self.at(self.schedule.runs[run].at, Ev::ClientTry(run));
         }
+        self.maintenance_begins();
     }
 
     /// Plays the schedule to its end, which a panic is too.
@@ -221,13 +226,17 @@ impl<'a> World<'a> {
             Ev::FaultBegin(fault) => self.fault_begins(fault),
             Ev::FaultEnd(fault) => self.fault_ends(fault),
             Ev::ClientTry(client) => self.client_tries(client),
+            Ev::Maintenance(leader, event) => self.maintenance_goes_on(leader, event),
         }
     }
 
     /// Until when the node that an event concerns does nothing.
     fn frozen_until(&self, event: &Ev) -> Option<u64> {
         match event {
-            Ev::ToLeader(leader, _) | Ev::LeaderWake(leader) | Ev::StoreReply(leader, ..) => {
+            Ev::ToLeader(leader, _)
+            | Ev::LeaderWake(leader)
+            | Ev::StoreReply(leader, ..)
+            | Ev::Maintenance(leader, MaintenanceEv::Tick | MaintenanceEv::Finish(..)) => {
                 Some(self.leaders[*leader].frozen_until)
             }
             Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) => Some(
@@ -240,6 +249,7 @@ impl<'a> World<'a> {
             | Ev::GuardResumes(worker)
             | Ev::GuardReport(worker, ..) => Some(self.workers[*worker].node_frozen_until),
             Ev::ToClient(..)
+            | Ev::Maintenance(..)
             | Ev::StoreApply(..)
             | Ev::Thaw(_)
             | Ev::FaultBegin(_)
@@ -254,6 +264,7 @@ impl<'a> World<'a> {
             && self.witness.all_ended()
             && self.workers.iter().all(|worker| worker.processes.is_empty())
             && self.leaders.iter().any(|leader| leader.is_settled(self.journal.term))
+            && self.maintenance.is_over(self.schedule.runs.len(), self.now)
     }
 
     pub(crate) fn at(&mut self, at: u64, event: Ev) {

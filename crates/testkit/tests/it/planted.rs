@@ -4,12 +4,14 @@ use windlass_core::planted::Bug;
 use windlass_testkit::sim::{Schedule, hunt, planted, shrink};
 
 /// Bugs that show within a few schedules; `sim --hunt` looks for all of them.
-const QUICK: [Bug; 5] = [
+const QUICK: [Bug; 7] = [
     Bug::RepeatedGrantRunsAgain,
     Bug::ReplyBeforeDurable,
     Bug::TwoLockStarvation,
     Bug::SupersededPollDropsGrants,
     Bug::ReplyCacheLost,
+    Bug::SealBeforeArchive,
+    Bug::PruneUnsealed,
 ];
 
 #[test]

@@ -97,11 +97,8 @@ impl Compiled {
     /// The executor of a worker that is this program: it calls its steps, and leaves the rest to the built-in one.
     pub(crate) fn executor(&self, at: Workplace) -> Result<Arc<dyn Executor>, CliError> {
         let Workplace { place, guard, will, ends_calls, logs, depot, link, traces } = at;
-        let guards = if ends_calls {
-            Guards::Watching(guard.clone())
-        } else {
-            Guards::Ready(guard.clone())
-        };
+        let guards =
+            if ends_calls { Guards::Watching(guard.clone()) } else { Guards::Ready(guard.clone()) };
         let builtin = Builtin::new(place.clone(), guard, Arc::clone(&logs));
         let builtin = builtin.with_traces(traces).with_depot(Arc::clone(&depot));
         let builtin = Arc::new(match will {

@@ -44,6 +44,7 @@ pub(crate) struct Witness {
     pub(super) lost: BTreeSet<WorkerId>,
     pub(super) drained: BTreeSet<WorkerId>,
     pub(super) revoked: BTreeSet<WorkerId>,
+    pub(super) sealed: BTreeSet<RunId>,
     /// Locks that were taken away from a lease.
     pub(super) forced: BTreeSet<(Fence, Box<str>)>,
     /// Fences whose process started, ever.
@@ -141,6 +142,7 @@ impl Witness {
             lost: BTreeSet::new(),
             drained: BTreeSet::new(),
             revoked: BTreeSet::new(),
+            sealed: BTreeSet::new(),
             forced: BTreeSet::new(),
             started: BTreeSet::new(),
             alive: BTreeMap::new(),

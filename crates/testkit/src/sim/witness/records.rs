@@ -62,6 +62,7 @@ impl Witness {
                 Ok(())
             }
             Event::RunEnded { run, status } => self.run_ended(*run, *status),
+            Event::RunSealed { run } => self.run_sealed(*run),
             Event::Granted { worker, fence, .. } => {
                 self.not_revoked(*worker, *fence)?;
                 self.granted(at, event, marks)
@@ -79,7 +80,7 @@ impl Witness {
                 Ok(())
             }
             Event::StepSettled { run, step, settled } => self.settled((*run, *step), settled, at),
-            Event::LateOutcome { fence, .. } => self.late(*fence),
+            Event::LateOutcome { run, fence, .. } => self.late(*run, *fence),
             Event::KeyTaken { .. } | Event::KeyAwaited { .. } | Event::KeyRecalled { .. } => {
                 self.asked_for_key(at, event, marks)
             }
@@ -218,11 +219,19 @@ impl Witness {
         Ok(())
     }
 
-    fn late(&self, fence: Fence) -> Result<(), Broken> {
-        let late = self.leases.get(&fence).is_some_and(|lease| !lease.is_accepted());
+    /// Of a run that is sealed the engine knows nothing: any report is late.
+    fn late(&self, run: RunId, fence: Fence) -> Result<(), Broken> {
+        let sealed = self.sealed.contains(&run);
+        let late = self.leases.get(&fence).is_some_and(|lease| sealed || !lease.is_accepted());
         must(late, "I1 single accept", || {
             format!("an outcome of {fence} is called late and was accepted, or never granted")
         })
+    }
+
+    fn run_sealed(&mut self, run: RunId) -> Result<(), Broken> {
+        let ended = self.run_mut(run)?.status.is_terminal();
+        must(ended, "I10 state machine", || format!("run {run} is sealed and has not ended"))?;
+        must(self.sealed.insert(run), "I10 state machine", || format!("run {run} is sealed twice"))
     }
 
     fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), Broken> {

@@ -117,10 +117,17 @@ impl Witness {
             Verdict::Accepted => must(accepted, "I9 durability", || {
                 format!("{fence} was said to be accepted and is not")
             }),
-            Verdict::Stale => must(!accepted, "I21 same answer", || {
-                format!("{fence} was accepted and then called stale")
-            }),
+            // Of a run that is sealed the engine knows nothing.
+            Verdict::Stale => {
+                must(!accepted || self.is_of_sealed(fence), "I21 same answer", || {
+                    format!("{fence} was accepted and then called stale")
+                })
+            }
         }
+    }
+
+    fn is_of_sealed(&self, fence: Fence) -> bool {
+        self.leases.get(&fence).is_some_and(|lease| self.sealed.contains(&lease.run))
     }
 
     pub(crate) fn submit_acked(&self, run: RunId) -> Result<(), Broken> {

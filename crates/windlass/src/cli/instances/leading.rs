@@ -152,16 +152,7 @@ impl Post {
         let follows_another = desk.follows_another();
         let desk = tokio::spawn(desk.run(ends));
         let leading = Arc::clone(leading);
-        Ok(Self {
-            desk,
-            shutdown,
-            epitaph,
-            wishes,
-            unread,
-            leading,
-            follows_another,
-            acts_until,
-        })
+        Ok(Self { desk, shutdown, epitaph, wishes, unread, leading, follows_another, acts_until })
     }
 
     /// Whether another instance 0 has led there: what it granted may still run.
@@ -193,9 +184,7 @@ impl Post {
         match ended {
             Ok(Err(error)) => self.leading.explained(error),
             Ok(Ok(())) => CliError::unreachable("the link has ended"),
-            Err(error) => {
-                CliError::unreachable(format!("a part of windlass has failed: {error}"))
-            }
+            Err(error) => CliError::unreachable(format!("a part of windlass has failed: {error}")),
         }
     }
 

@@ -60,10 +60,9 @@ pub fn why_phrase(why: &Why, summary: &Summary, now: Time) -> String {
             format!("for its try {attempt} in {}", span_text(until.since(now)))
         }
         Why::Settling => "about to end".to_owned(),
-        Why::Embargo { until } => format!(
-            "until {}: a lock holder of an earlier leader may still run",
-            Utc(*until)
-        ),
+        Why::Embargo { until } => {
+            format!("until {}: a lock holder of an earlier leader may still run", Utc(*until))
+        }
         Why::Locks { waiting } => {
             let lock = |wait: &windlass_core::engine::LockWait| {
                 let holders = wait.holders.iter().map(|it| {

@@ -294,11 +294,7 @@ impl Client {
         self.token(place).filter(|token| Some(token.as_str()) != shown)
     }
 
-    fn request(
-        &self,
-        ask: &Ask<'_>,
-        token: Option<&str>,
-    ) -> Result<Request<Full<Bytes>>, String> {
+    fn request(&self, ask: &Ask<'_>, token: Option<&str>) -> Result<Request<Full<Bytes>>, String> {
         let host = format!("{}:{}", ask.place.host(), ask.place.port());
         let mut request = Request::builder()
             .method(&ask.method)

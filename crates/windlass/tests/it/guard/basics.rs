@@ -9,9 +9,7 @@ use windlass::core::time::Span;
 use windlass::worker::Clock;
 use windlass::worker::guard::{Exit, NotSpawnedCause};
 
-use super::arrange::{
-    guard, guard_with_tethers, is_alive, rest, run, shell, started, step, story,
-};
+use super::arrange::{guard, guard_with_tethers, is_alive, rest, run, shell, started, step, story};
 
 #[test]
 fn exit_codes_and_signals_are_told_apart() {

@@ -115,12 +115,8 @@ steps:
 /// Steps that may turn out not to need their secret, when others have run.
 #[test]
 fn secret_of_a_step_that_only_params_could_exclude_is_missed_before_anything_starts() {
-    let steps = [
-        "if: steps.first.outputs.go == 'yes'",
-        "if: failure()",
-        "if: always()",
-        "idempotent: v1",
-    ];
+    let steps =
+        ["if: steps.first.outputs.go == 'yes'", "if: failure()", "if: always()", "idempotent: v1"];
     for condition in steps {
         let pipeline = format!(
             r#"

@@ -10,7 +10,9 @@ use windlass::core::outcome::{Outcome, Output};
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass::core::session::{Exchange, Finished, Grant, LeaseRef};
 use windlass::link::output::{LogChunk, Ships as _};
-use windlass::link::post::{Ask, Envelope, Mailbox, Mailboxes, MemoryMailboxes, PostLink, SignedAsk};
+use windlass::link::post::{
+    Ask, Envelope, Mailbox, Mailboxes, MemoryMailboxes, PostLink, SignedAsk,
+};
 use windlass::link::{Link as _, LinkError, WorkerSecret};
 use windlass::logs::LogId;
 use windlass::shutdown::ShutdownSender;

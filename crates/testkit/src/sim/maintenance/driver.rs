@@ -1,0 +1,395 @@
+//! Runs the maintenance of each node that may lead.
+
+use std::collections::BTreeSet;
+
+use windlass_core::engine::{Answer, Config, Denial, Engine, Event, Request};
+use windlass_core::id::RunId;
+use windlass_core::maintenance::{
+    EffectOutcome, Keeping, Maintenance, MaintenanceEffect, Observation,
+};
+use windlass_core::planted::Bugs;
+use windlass_core::time::{Span, Time};
+
+use super::store::{MaintenanceStore, SavedState, StoreChange, events_of, index};
+use crate::sim::journal::Record;
+use crate::sim::link::Up;
+use crate::sim::rng::Rng;
+use crate::sim::schedule::{FaultKind, Schedule};
+use crate::sim::witness::Broken;
+use crate::sim::world::{Ev, World};
+
+/// How long maintenance may go on when everything else is over, for the sake of pruning.
+const WINDS_UP_FOR: u64 = 20_000;
+
+/// The maintenance of all nodes, with chance of its own: it changes nothing else in a schedule but by sealing.
+pub(crate) struct MaintenanceModel {
+    rng: Rng,
+    /// `None` in half of the schedules: nothing is sealed in them.
+    keeping: Option<Keeping>,
+    pub(crate) store: MaintenanceStore,
+    nodes: Vec<MaintenanceNode>,
+    /// Grows with each rollback: what was on its way to the store before is lost.
+    epoch: u32,
+    sealed: BTreeSet<RunId>,
+    /// When the last run was sealed.
+    sealed_at: u64,
+}
+
+/// The maintenance of one node.
+#[derive(Default)]
+struct MaintenanceNode {
+    machine: Option<Maintenance>,
+    /// Grows with each new machine: outcomes for the last one are not for this one.
+    life: u32,
+    /// Events that the machine has learnt or skipped.
+    learnt: u64,
+    /// Events that had left the journal when the machine would have learnt them.
+    skipped: u64,
+    /// The run that the leader has been asked to seal.
+    sealing: Option<RunId>,
+}
+
+/// Something that happens in maintenance; all but a tick is for one machine.
+#[derive(Clone, Debug)]
+pub(crate) enum MaintenanceEv {
+    Tick,
+    AskLeader(u32, RunId),
+    Apply { life: u32, epoch: u32, effect: MaintenanceEffect, change: StoreChange, fate: Fate },
+    Finish(u32, MaintenanceEffect, EffectOutcome),
+}
+
+/// What becomes of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Done,
+    /// It takes effect, and the node does not learn of it.
+    Unknown,
+    Fails,
+}
+
+impl MaintenanceModel {
+    pub(crate) fn new(schedule: &Schedule) -> Self {
+        let mut rng = Rng::new(schedule.seed ^ 0x6b65_6570_6572);
+        let ttl = Span::millis(schedule.ttls.iter().copied().max().unwrap_or_default());
+        let keeping = rng.chance(500).then(|| Keeping {
+            seal_after: ttl,
+            seal_early: ttl,
+            ended_steps: rng.pick(&[0, 250_000]),
+            snapshot_after: rng.pick(&[1, 40, 150, 600]),
+            ..Keeping::default()
+        });
+        let nodes = schedule.leaders.iter().map(|_| MaintenanceNode::default()).collect();
+        let (store, sealed) = (MaintenanceStore::default(), BTreeSet::new());
+        Self { rng, keeping, store, nodes, epoch: 0, sealed, sealed_at: 0 }
+    }
+
+    pub(crate) const fn is_on(&self) -> bool {
+        self.keeping.is_some()
+    }
+
+    /// The node's process is gone, and with it everything that its machine knew.
+    pub(crate) fn crashes(&mut self, leader: usize) {
+        let node = &mut self.nodes[leader];
+        *node = MaintenanceNode { life: node.life + 1, ..MaintenanceNode::default() };
+    }
+
+    pub(crate) fn rolled_back(&mut self, records: &[Record]) {
+        self.epoch += 1;
+        for leader in 0..self.nodes.len() {
+            self.crashes(leader);
+        }
+        self.store.rolled_back(records);
+        let sealed = records.iter().filter_map(|record| sealed_run(&record.event));
+        self.sealed = sealed.collect();
+    }
+
+    pub(crate) fn run_sealed(&mut self, run: RunId, now: u64) {
+        self.sealed.insert(run);
+        self.sealed_at = now;
+    }
+
+    pub(crate) fn is_sealed(&self, run: RunId) -> bool {
+        self.sealed.contains(&run)
+    }
+
+    /// Whether every run is sealed, and what can be pruned had its time.
+    pub(crate) fn is_over(&self, runs: usize, now: u64) -> bool {
+        !self.is_on() || self.sealed.len() == runs && now >= self.sealed_at + WINDS_UP_FOR
+    }
+
+    /// Has the node learn what is durable, or a part of it; a part that has left the journal is skipped.
+    fn learns(&mut self, leader: usize, records: &[Record], bugs: Bugs) {
+        let Some(keeping) = self.keeping else { return };
+        let part = self.rng.chance(300).then(|| self.rng.range(0, 40));
+        let node = &mut self.nodes[leader];
+        let fresh = || Maintenance::new(keeping).with_bugs(bugs);
+        let machine = node.machine.get_or_insert_with(fresh);
+        let pruned = self.store.pruned();
+        if node.learnt < pruned {
+            machine.forget(pruned);
+            (node.learnt, node.skipped) = (pruned, pruned);
+        }
+        let head = records.len() as u64;
+        let upto = part.map_or(head, |part| head.min(node.learnt + part));
+        for at in index(node.learnt)..index(upto) {
+            machine.learn(at as u64 + 1, records[at].at, &records[at].event);
+        }
+        node.learnt = upto;
+    }
+
+    /// Checks what the machine says is settled.
+    fn settled_is_archived(&mut self, leader: usize, records: &[Record]) -> Result<(), Broken> {
+        let Some(machine) = &mut self.nodes[leader].machine else { return Ok(()) };
+        let settled = machine.take_settled();
+        settled.into_iter().try_for_each(|run| self.store.is_settled(run, records))
+    }
+
+    /// Every event of a run that the node has gathered; none if it does not have the beginning.
+    fn history(&self, leader: usize, run: RunId, records: &[Record]) -> Vec<u64> {
+        let node = &self.nodes[leader];
+        let events = events_of(run, &records[..index(node.learnt)]);
+        let begins = events.first().is_some_and(|first| *first > node.skipped);
+        if begins { events } else { Vec::new() }
+    }
+}
+
+pub(crate) const fn sealed_run(event: &Event) -> Option<RunId> {
+    if let Event::RunSealed { run } = event { Some(*run) } else { None }
+}
+
+impl World<'_> {
+    pub(crate) fn maintenance_begins(&mut self) {
+        for leader in 0..self.leaders.len() {
+            if self.maintenance.is_on() {
+                self.at(500, Ev::Maintenance(leader, MaintenanceEv::Tick));
+            }
+        }
+    }
+
+    pub(crate) fn maintenance_goes_on(&mut self, leader: usize, event: MaintenanceEv) {
+        match event {
+            MaintenanceEv::Tick => self.maintenance_ticks(leader),
+            MaintenanceEv::AskLeader(life, run) => {
+                self.leader_receives(leader, Up::Maintenance(life, Request::Seal { run }));
+            }
+            MaintenanceEv::Apply { life, epoch, effect, change, fate } => {
+                if epoch == self.maintenance.epoch {
+                    let outcome = self.maintenance_changes(leader, change, fate);
+                    let delay = self.maintenance.rng.range(1, 300);
+                    let finish = MaintenanceEv::Finish(life, effect, outcome);
+                    self.at(self.now + delay, Ev::Maintenance(leader, finish));
+                }
+            }
+            MaintenanceEv::Finish(life, effect, outcome) => {
+                if life == self.maintenance.nodes[leader].life {
+                    self.maintenance_finishes(leader, effect, outcome);
+                }
+            }
+        }
+    }
+
+    fn maintenance_ticks(&mut self, leader: usize) {
+        let pause = self.maintenance.rng.range(800, 2_500);
+        self.at(self.now + pause, Ev::Maintenance(leader, MaintenanceEv::Tick));
+        if !self.leaders[leader].up {
+            return;
+        }
+        self.maintenance.learns(leader, &self.journal.records, self.bugs);
+        let seen = self.maintenance_observes(leader);
+        let pruned = self.maintenance.store.pruned();
+        let Some(machine) = &mut self.maintenance.nodes[leader].machine else { return };
+        if !seen.leads && machine.is_lacking() {
+            machine.forget(pruned);
+        }
+        let effects = machine.tick(&seen);
+        self.maintenance_starts(leader, effects);
+    }
+
+    fn maintenance_observes(&self, leader: usize) -> Observation {
+        let lead = self.leaders[leader].lead.as_ref();
+        let local = self.leaders[leader].clock.local(self.now);
+        let now = lead.map_or(Time::ZERO, |lead| lead.journal_now(local));
+        // The plans of a schedule are large beside its journal: a snapshot would hardly ever be worth its writing.
+        let (view, nodes) = (self.journal.records.len() as u64, 0);
+        Observation { now, leads: lead.is_some(), view, nodes }
+    }
+
+    fn maintenance_starts(&mut self, leader: usize, effects: Vec<MaintenanceEffect>) {
+        let life = self.maintenance.nodes[leader].life;
+        for effect in effects {
+            let change = match effect {
+                MaintenanceEffect::Seal(run) => {
+                    self.asks_to_seal(leader, run);
+                    continue;
+                }
+                MaintenanceEffect::WriteArchive(run) => StoreChange::Archive(
+                    run,
+                    self.maintenance.history(leader, run, &self.journal.records),
+                ),
+                MaintenanceEffect::FindSnapshot => StoreChange::Find,
+                MaintenanceEffect::SaveSnapshot => {
+                    StoreChange::Save(self.rebuild().and_then(|engine| self.saved(&engine)))
+                }
+                MaintenanceEffect::PruneBefore(upto) => StoreChange::Prune(upto),
+                MaintenanceEffect::DeleteExpired => StoreChange::Delete,
+            };
+            let (delay, fate) = self.maintenance_fate();
+            let epoch = self.maintenance.epoch;
+            let apply = MaintenanceEv::Apply { life, epoch, effect, change, fate };
+            self.at(self.now + delay, Ev::Maintenance(leader, apply));
+        }
+    }
+
+    fn saved(&self, engine: &Engine) -> Option<SavedState> {
+        SavedState::of(engine, &self.journal.records)
+    }
+
+    /// How long an effect takes, and what becomes of it.
+    fn maintenance_fate(&mut self) -> (u64, Fate) {
+        let rng = &mut self.maintenance.rng;
+        let delay = if rng.chance(60) { rng.range(3_000, 12_000) } else { rng.range(1, 400) };
+        let fate = rng.pick(&[Fate::Done, Fate::Done, Fate::Done, Fate::Unknown, Fate::Fails]);
+        if self.is_healed() { (delay.min(400), Fate::Done) } else { (delay, fate) }
+    }
+
+    /// The leader makes it durable, like any request. Without an answer in time its outcome is not known.
+    fn asks_to_seal(&mut self, leader: usize, run: RunId) {
+        let node = &mut self.maintenance.nodes[leader];
+        node.sealing = Some(run);
+        let life = node.life;
+        let (delay, _) = self.maintenance_fate();
+        let ask = MaintenanceEv::AskLeader(life, run);
+        self.at(self.now + delay, Ev::Maintenance(leader, ask));
+        let patience = self.maintenance.rng.range(2_000, 10_000);
+        let failed =
+            MaintenanceEv::Finish(life, MaintenanceEffect::Seal(run), EffectOutcome::Failed);
+        self.at(self.now + delay + patience, Ev::Maintenance(leader, failed));
+    }
+
+    pub(crate) fn seal_is_answered(&mut self, leader: usize, life: u32, answer: Option<&Answer>) {
+        let Some(run) = self.maintenance.nodes[leader].sealing else { return };
+        let outcome = match answer {
+            Some(Answer::Done | Answer::Denied(Denial::NoSuchRun(_))) => EffectOutcome::Done(0),
+            Some(_) | None => EffectOutcome::Failed,
+        };
+        let finish = MaintenanceEv::Finish(life, MaintenanceEffect::Seal(run), outcome);
+        self.at(self.now + 1, Ev::Maintenance(leader, finish));
+    }
+
+    fn maintenance_changes(
+        &mut self,
+        leader: usize,
+        change: StoreChange,
+        fate: Fate,
+    ) -> EffectOutcome {
+        let away = self.journal.ills.iter().any(|ill| matches!(ill, FaultKind::JournalDown));
+        if fate == Fate::Fails || away || self.leaders[leader].store_cut_until > self.now {
+            return EffectOutcome::Failed;
+        }
+        if matches!(&change, StoreChange::Archive(_, events) if events.is_empty()) {
+            return EffectOutcome::Failed;
+        }
+        if let StoreChange::Archive(run, _) = change
+            && self.maintenance.is_sealed(run)
+        {
+            self.marks.hit("sealed run archived again");
+        }
+        let before = self.maintenance.store.pruned();
+        let made = match self.maintenance.store.make(change, &self.journal.records) {
+            Ok(made) => made,
+            Err(broken) => {
+                self.check(Err(broken));
+                None
+            }
+        };
+        if self.maintenance.store.pruned() > before {
+            self.marks.hit("journal pruned");
+        }
+        match made {
+            Some(_) if fate == Fate::Unknown => {
+                self.marks.hit("effect of maintenance without an answer");
+                EffectOutcome::Failed
+            }
+            Some(position) => EffectOutcome::Done(position),
+            None => EffectOutcome::Failed,
+        }
+    }
+
+    fn maintenance_finishes(
+        &mut self,
+        leader: usize,
+        effect: MaintenanceEffect,
+        outcome: EffectOutcome,
+    ) {
+        let node = &mut self.maintenance.nodes[leader];
+        if let MaintenanceEffect::Seal(run) = effect {
+            // Its time was over, or it has been answered.
+            if node.sealing != Some(run) {
+                return;
+            }
+            node.sealing = None;
+        }
+        if !self.is_healed() && self.maintenance.rng.chance(30) {
+            self.marks.hit("maintenance began anew between two effects");
+            return self.maintenance.crashes(leader);
+        }
+        self.maintenance.learns(leader, &self.journal.records, self.bugs);
+        let seen = self.maintenance_observes(leader);
+        let Some(machine) = &mut self.maintenance.nodes[leader].machine else { return };
+        let effects = machine.finished(effect, outcome, &seen);
+        let settled = self.maintenance.settled_is_archived(leader, &self.journal.records);
+        self.check(settled);
+        self.maintenance_starts(leader, effects);
+    }
+
+    /// An engine as a start makes it: from a snapshot, not always the newest, and the tail of the journal behind it.
+    pub(crate) fn rebuild(&mut self) -> Option<Engine> {
+        let (mut engine, begins) = self.restored()?;
+        if begins < index(self.maintenance.store.pruned()) {
+            self.fail("M3 start", format!("events behind {begins} have left the journal"));
+            return None;
+        }
+        let mut error = None;
+        for record in &self.journal.records[begins..] {
+            if let Err(found) = engine.apply(record.at, &record.event) {
+                error.get_or_insert(format!("{found}: {:?}", record.event));
+            }
+        }
+        if let Some(error) = error {
+            self.fail("I16 log", format!("the journal does not replay: {error}"));
+            return None;
+        }
+        Some(engine)
+    }
+
+    /// The state that a start begins with, and how many events it has.
+    fn restored(&mut self) -> Option<(Engine, usize)> {
+        let damaged = self.maintenance.is_on() && self.maintenance.rng.chance(200);
+        let (store, records) = (&self.maintenance.store, &self.journal.records);
+        let usable = if damaged { store.oldest(records) } else { store.newest(records) };
+        let Some(saved) = usable else { return Some((self.fresh_engine(), 0)) };
+        let (restored, position) = (saved.restored(self.bugs), saved.position);
+        self.marks.hit("start from a snapshot");
+        match restored {
+            Ok(engine) => Some((engine, index(position))),
+            Err(error) => {
+                self.fail("M3 start", format!("a snapshot cannot be read: {error}"));
+                None
+            }
+        }
+    }
+
+    fn fresh_engine(&self) -> Engine {
+        Engine::new(Config { bugs: self.bugs, ..Config::default() })
+    }
+
+    /// An engine that folded every event that there ever was, also those that have left the journal.
+    pub(crate) fn folded(&self) -> Result<Engine, String> {
+        let mut engine = self.fresh_engine();
+        for record in &self.journal.records {
+            let applied = engine.apply(record.at, &record.event);
+            applied.map_err(|error| format!("{error}: {:?}", record.event))?;
+        }
+        Ok(engine)
+    }
+}

@@ -1,0 +1,230 @@
+//! What maintenance works in: the archive, the snapshots, and how much of the journal has been pruned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::engine::{Config, Engine, Event};
+use windlass_core::id::RunId;
+use windlass_core::planted::Bugs;
+
+use crate::sim::journal::Record;
+use crate::sim::witness::Broken;
+
+/// Batches that one call removes at most.
+const PRUNED_AT_ONCE: usize = 40;
+
+/// Snapshots that are kept.
+const KEPT: usize = 2;
+
+/// The state of an engine that folded the journal up to a position.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedState {
+    /// The last event that it contains.
+    pub(super) position: u64,
+    /// The batch that ends there.
+    batch: u64,
+    bytes: Arc<[u8]>,
+}
+
+/// A change of the store that a node asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreChange {
+    /// The positions of all events of the run that the node knows.
+    Archive(RunId, Vec<u64>),
+    Save(Option<SavedState>),
+    Find,
+    Prune(u64),
+    Delete,
+}
+
+/// The model of the stores. The journal itself keeps every record, so that what was lost can be told.
+#[derive(Default)]
+pub(crate) struct MaintenanceStore {
+    archive: BTreeMap<RunId, Vec<u64>>,
+    /// Every snapshot that was ever saved, the oldest first: a rollback brings back those that were removed since.
+    snapshots: Vec<SavedState>,
+    /// How far the journal was pruned, each time with its length then.
+    prunings: Vec<(usize, u64)>,
+}
+
+impl SavedState {
+    /// The state of an engine that folded all of these records; `None` before the first event.
+    pub(super) fn of(engine: &Engine, records: &[Record]) -> Option<Self> {
+        let batch = records.last()?.batch;
+        let bytes = postcard::to_stdvec(engine).expect("the state is plain data");
+        Some(Self { position: records.len() as u64, batch, bytes: bytes.into() })
+    }
+
+    /// Whether the journal has its batch at its position.
+    fn matches(&self, records: &[Record]) -> bool {
+        let end = index(self.position);
+        ends_batch(records, end) && records[end - 1].batch == self.batch
+    }
+
+    pub(super) fn restored(&self, bugs: Bugs) -> Result<Engine, String> {
+        let engine: Engine =
+            postcard::from_bytes(&self.bytes).map_err(|error| error.to_string())?;
+        Ok(engine.with_config(Config { bugs, ..Config::default() }))
+    }
+}
+
+impl MaintenanceStore {
+    /// Events up to here have left the journal.
+    pub(super) fn pruned(&self) -> u64 {
+        self.prunings.last().map_or(0, |(_, upto)| *upto)
+    }
+
+    /// Makes a change and returns the position that it comes to.
+    pub(super) fn make(
+        &mut self,
+        change: StoreChange,
+        records: &[Record],
+    ) -> Result<Option<u64>, Broken> {
+        match change {
+            StoreChange::Archive(run, events) => self.keep(run, events, records).map(Some),
+            StoreChange::Save(None) => Ok(None),
+            StoreChange::Save(Some(state)) => Ok(Some(self.save(state, records))),
+            StoreChange::Find => Ok(Some(self.newest(records).map_or(0, |state| state.position))),
+            StoreChange::Prune(upto) => self.prune(upto, records).map(Some),
+            StoreChange::Delete => Ok(Some(0)),
+        }
+    }
+
+    /// A longer history takes the place of a shorter one.
+    fn keep(&mut self, run: RunId, events: Vec<u64>, records: &[Record]) -> Result<u64, Broken> {
+        let real = events_of(run, records);
+        let last = events.last().copied().unwrap_or(0);
+        if !real.starts_with(&events) {
+            let detail = format!("run {run} has the events {real:?}, the archive gets {events:?}");
+            return Err(Broken { rule: "M1 archive", detail });
+        }
+        let kept = self.archive.entry(run).or_default();
+        if kept.len() < events.len() {
+            *kept = events;
+        }
+        Ok(last)
+    }
+
+    fn save(&mut self, state: SavedState, records: &[Record]) -> u64 {
+        let position = state.position;
+        let known = self.snapshots.iter().any(|kept| kept.position == position);
+        if !known && state.matches(records) {
+            self.snapshots.push(state);
+            self.snapshots.sort_by_key(|kept| kept.position);
+        }
+        position
+    }
+
+    /// The newest two snapshots that match the journal, the newest first.
+    fn kept(&self, records: &[Record]) -> impl Iterator<Item = &SavedState> {
+        self.snapshots.iter().rev().filter(|state| state.matches(records)).take(KEPT)
+    }
+
+    pub(super) fn newest(&self, records: &[Record]) -> Option<&SavedState> {
+        self.kept(records).next()
+    }
+
+    /// What a start uses if the newest snapshot is damaged.
+    pub(super) fn oldest(&self, records: &[Record]) -> Option<&SavedState> {
+        self.kept(records).last()
+    }
+
+    /// The batch at which the older snapshot ends stays.
+    fn prunable(&self, records: &[Record]) -> u64 {
+        self.kept(records).nth(KEPT - 1).map_or(0, |older| older.position.saturating_sub(1))
+    }
+
+    fn prune(&mut self, upto: u64, records: &[Record]) -> Result<u64, Broken> {
+        let (from, most) = (index(self.pruned()), index(upto.min(self.prunable(records))));
+        let ends = (from + 1..=most).filter(|end| ends_batch(records, *end));
+        let end = ends.take(PRUNED_AT_ONCE).last().unwrap_or(from);
+        self.nothing_is_lost(from..end, records)?;
+        if end > from {
+            self.prunings.push((records.len(), end as u64));
+        }
+        Ok(self.pruned())
+    }
+
+    /// Every event of a run that leaves the journal is in the archive, and its run is sealed. What came after the sealing was
+    /// in the journal alone.
+    fn nothing_is_lost(
+        &self,
+        leaves: std::ops::Range<usize>,
+        records: &[Record],
+    ) -> Result<(), Broken> {
+        let mut sealed = BTreeMap::new();
+        for (at, record) in records.iter().enumerate() {
+            if let Event::RunSealed { run } = record.event {
+                sealed.insert(run, at);
+            }
+        }
+        for at in leaves {
+            let Some(run) = records[at].event.run() else { continue };
+            let position = at as u64 + 1;
+            let lost = match sealed.get(&run) {
+                None => Some("its run is not sealed"),
+                Some(end) if at < *end && !self.has(run, position) => Some("no archive has it"),
+                Some(_) => None,
+            };
+            if let Some(why) = lost {
+                let event = &records[at].event;
+                let detail = format!("event {position} of run {run} is pruned, {why}: {event:?}");
+                return Err(Broken { rule: "M2 pruning", detail });
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, run: RunId, position: u64) -> bool {
+        self.archive.get(&run).is_some_and(|events| events.binary_search(&position).is_ok())
+    }
+
+    /// A run that is sealed has its whole history up to its end in the archive.
+    pub(crate) fn may_seal(&self, run: RunId, records: &[Record]) -> Result<(), Broken> {
+        let ended =
+            |record: &Record| matches!(record.event, Event::RunEnded { run: it, .. } if it == run);
+        let end = records.iter().position(ended).map_or(0, |at| at as u64 + 1);
+        if self.has(run, end) {
+            return Ok(());
+        }
+        Err(Broken { rule: "M1 archive", detail: format!("run {run} is sealed and not archived") })
+    }
+
+    /// Nothing needs the events of a settled run any more: the archive has them all.
+    pub(super) fn is_settled(&self, run: RunId, records: &[Record]) -> Result<(), Broken> {
+        let real = events_of(run, records);
+        let kept = self.archive.get(&run).map_or(0, Vec::len);
+        if kept == real.len() {
+            return Ok(());
+        }
+        let detail = format!("run {run} counts as settled, with {kept} of {} events", real.len());
+        Err(Broken { rule: "M1 archive", detail })
+    }
+
+    /// An earlier state of the store is back: it has the events that were pruned later and not those that were lost.
+    pub(super) fn rolled_back(&mut self, records: &[Record]) {
+        let head = records.len() as u64;
+        for events in self.archive.values_mut() {
+            events.retain(|position| *position <= head);
+        }
+        self.snapshots.retain(|state| state.position <= head);
+        self.prunings.retain(|(length, _)| *length <= records.len());
+    }
+}
+
+/// The positions of a run's events up to its sealing.
+pub(super) fn events_of(run: RunId, records: &[Record]) -> Vec<u64> {
+    let of_run = (1..).zip(records).filter(|(_, record)| record.event.run() == Some(run));
+    let sealed = |record: &Record| matches!(record.event, Event::RunSealed { .. });
+    of_run.take_while(|(_, record)| !sealed(record)).map(|(position, _)| position).collect()
+}
+
+/// Whether a batch ends behind so many records.
+fn ends_batch(records: &[Record], end: usize) -> bool {
+    let next = records.get(end).map(|record| record.batch);
+    end > 0 && end <= records.len() && next != Some(records[end - 1].batch)
+}
+
+pub(super) fn index(position: u64) -> usize {
+    usize::try_from(position).expect("journals are short here")
+}
