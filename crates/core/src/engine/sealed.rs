@@ -42,7 +42,12 @@ impl SealedLeases {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::engine::RunOptions;
+    use crate::plan::{PlanBuilder, StepSpec};
+    use crate::time::Time;
 
     fn at(fence: u64) -> LeaseRef {
         LeaseRef { run: RunId(1), step: StepIx(0), attempt: 1, fence: Fence(fence) }
@@ -54,10 +59,10 @@ mod tests {
         let newest = SEALED_LEASES_MAX as u64 + 10;
         let (run, step, worker) = (RunId(1), StepIx(0), WorkerId(1));
         sealed.0.extend((1..=newest).map(|fence| (Fence(fence), (run, step, worker))));
-        let plan = crate::plan::PlanBuilder::new("ship").build().expect("an empty plan is valid");
-        let options = crate::engine::RunOptions::default();
-        let now = crate::time::Time::ZERO;
-        sealed.keep(&Run::new((run, 0), std::sync::Arc::new(plan), options, now));
+        let mut plan = PlanBuilder::new("ship");
+        plan.step("build", StepSpec::default());
+        let plan = Arc::new(plan.build().expect("the plan is valid"));
+        sealed.keep(&Run::new((run, 0), plan, RunOptions::default(), Time::ZERO));
         assert_eq!(sealed.0.len(), SEALED_LEASES_MAX);
         assert_eq!(sealed.holder(at(10)), None);
         assert_eq!(sealed.holder(at(11)), Some(worker));

@@ -188,7 +188,8 @@ impl Watch {
             self.ears.forget(log);
             return Ok(());
         }
-        while let Some(heard) = self.ears.rest(log).await? {
+        let ends_again = matches!(next, Next::Again { .. });
+        while let Some(heard) = self.ears.rest(log, ends_again).await? {
             self.hear(&heard);
             self.draw();
         }

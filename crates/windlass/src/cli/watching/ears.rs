@@ -79,8 +79,13 @@ impl Ears {
         }
     }
 
-    /// The next piece of a log that has ended; nothing when all of it was heard, and then it is listened to no more.
-    pub(super) async fn rest(&mut self, log: LogId) -> Result<Option<Heard>, CliError> {
+    /// The next piece of a log that has ended; nothing when all of it was heard, and then it is listened to no more. How far
+    /// it was heard is kept if its end may be told again: a lease that was given up can have an outcome after all.
+    pub(super) async fn rest(
+        &mut self,
+        log: LogId,
+        ends_again: bool,
+    ) -> Result<Option<Heard>, CliError> {
         while let Ok(heard) = self.receiver.try_recv() {
             if let Some(heard) = self.take_in(heard) {
                 return Ok(Some(heard));
@@ -93,7 +98,9 @@ impl Ears {
         let part =
             persist(source.patience(), || source.log(log, at, Duration::ZERO), || ()).await?;
         if part.bytes.is_empty() {
-            self.heard.remove(&log);
+            if !ends_again {
+                self.heard.remove(&log);
+            }
             return Ok(None);
         }
         Ok(self.take_in(Heard { log, at, bytes: part.bytes }))

@@ -131,14 +131,24 @@ impl Answer {
 
 /// One request on a connection of its own; `None` if nobody answers in time.
 pub(crate) fn asked(
+    place: (u16, Duration),
+    request: (&str, &str),
+    body: &str,
+) -> Option<Answer> {
+    asked_with(place, request, "", body)
+}
+
+/// The same with more headers, each with the end of its line.
+pub(crate) fn asked_with(
     (port, within): (u16, Duration),
     (method, path): (&str, &str),
+    headers: &str,
     body: &str,
 ) -> Option<Answer> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(within)).ok()?;
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).ok()?;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::arrange::{Cluster, kill_with_guard, step, worker_of};
+use super::arrange::{Answer, Cluster, asked_with, kill_with_guard, step, worker_of};
 use crate::run::arrange::{is_alive, until};
 
 /// Short, so that tests are: what matters is counted in it.
@@ -67,6 +67,39 @@ fn a_worker_that_is_not_heard_is_stale_before_it_is_lost() {
     until("it is lost", || cluster.status_of("one") == "lost");
     one.signal(Signal::CONT);
     until("it is back", || cluster.status_of("one") == "online");
+}
+
+/// A plain HTTP worker, so that the test says when the lease is given up and when the outcome comes.
+#[test]
+fn what_a_step_printed_is_shown_once_when_its_outcome_counts_late() {
+    let cluster = Cluster::start("--no-exec");
+    let joining = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 1 });
+    let (_, worker) = cluster.post("/workers/register", &joining);
+    let text = |value: &Value| value.as_str().expect("it is a text").to_owned();
+    let (id, secret) = (text(&worker["worker_id"]), text(&worker["secret"]));
+    let tell = |path: &str, body: Value| -> Answer {
+        let headers = format!("windlass-worker: {secret}\r\n");
+        let place = (cluster.port, Duration::from_mins(1));
+        let answer = asked_with(place, ("POST", path), &headers, &body.to_string());
+        let answer = answer.expect("it answers");
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        answer
+    };
+    let run = cluster.submit("name: told\nsteps: { s: { run: make } }\n");
+    let step = text(&tell(&format!("/workers/{id}/claim"), json!({})).json()["step_id"]);
+    let watch = format!("watch {run} --to http://127.0.0.1:{}", cluster.port);
+    let watching = cluster.place.start(&watch);
+    let said = json!({ "event_type": "output", "payload": "one\n" });
+    tell(&format!("/steps/{step}/events"), said);
+    until("the line is seen", || watching.printed() == "one\n");
+    tell(&format!("/workers/{id}/heartbeat"), json!({ "leases": [] }));
+    until("the lease is given up", || watching.said().contains("again"));
+    tell(&format!("/steps/{step}/complete"), json!({ "status": "succeeded" }));
+    let ended = watching.ended();
+    assert_eq!((ended.code, &*ended.out), (Some(0), "one\n"), "{}", ended.err);
+    let run = cluster.ended(&run);
+    let attempts = run["steps"][0]["attempts"].as_array().expect("a list");
+    assert_eq!((attempts.len(), &attempts[0]["outcome"]), (1, &json!("succeeded")), "{run}");
 }
 
 /// A step without a lock goes on while its worker is out of reach, and its outcome counts if nobody else had it.
