@@ -95,6 +95,14 @@ pub enum Bug {
     LateEventNotArchived,
     /// The journal is pruned as far as its snapshots reach, whether or not a run that began before is sealed.
     PruneUnsealed,
+    /// A new leader's shorter TTL counts for leases that it has not confirmed, whose workers cannot know of it.
+    TakeoverUsesOwnTtl,
+    /// Time in which no leader led counts as waiting.
+    AbsenceCounts,
+    /// The locks of a condemned run are free at once.
+    CondemnFreesLocks,
+    /// The leases of a former life are renewed by the contact of the next one, which has proven nothing.
+    FrozenForgotten,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -103,7 +111,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 48] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -148,6 +156,10 @@ impl Bug {
         Self::SealBeforeArchive,
         Self::LateEventNotArchived,
         Self::PruneUnsealed,
+        Self::TakeoverUsesOwnTtl,
+        Self::AbsenceCounts,
+        Self::CondemnFreesLocks,
+        Self::FrozenForgotten,
     ];
 }
 

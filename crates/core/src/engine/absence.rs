@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::Engine;
+use crate::planted::Bug;
 use crate::time::{Span, Time};
 
 /// More absences than this are not kept apart: the oldest are forgotten, and count as waiting for steps that waited then.
@@ -48,6 +49,9 @@ impl Engine {
     /// When a wait that began then and may last so long is over. Only time under a leader counts, so a takeover moves it:
     /// a deadline that fires is compared with this anew.
     pub(super) fn wait_ends(&self, since: Time, wait: Span) -> Time {
+        if self.config.bugs.on(Bug::AbsenceCounts) {
+            return since + wait;
+        }
         since + self.absences.after(since) + wait
     }
 }

@@ -146,7 +146,9 @@ impl Engine {
             }
             // The former life counts its deadline from its own last contact, not from that of the new one.
             let ends = lease.expires(contact);
-            self.leases[lease_ix].frozen = Some(ends);
+            if !self.config.bugs.on(Bug::FrozenForgotten) {
+                self.leases[lease_ix].frozen = Some(ends);
+            }
         }
     }
 

@@ -81,6 +81,9 @@ impl Engine {
     pub(super) fn run_cancelled(&mut self, run: RunId, event: &Event) -> Result<(), ApplyError> {
         let Event::RunCancelled { level, reason, .. } = event else { return Ok(()) };
         let run = self.run_ix(run)?;
+        if self.config.bugs.on(Bug::CondemnFreesLocks) && *reason == CancelReason::Defect {
+            self.free_locks_at_once(run);
+        }
         self.runs[run].cancel = Some((*level, *reason));
         self.runs[run].status = RunStatus::Cancelling;
         if *reason == CancelReason::Condemned {
@@ -90,6 +93,15 @@ impl Engine {
             self.stop_run(run);
         }
         Ok(())
+    }
+
+    /// The planted mistake of not waiting for the end of leases.
+    fn free_locks_at_once(&mut self, run: u32) {
+        for lease in self.runs[run].leases.clone() {
+            let it = &self.leases[lease];
+            let (fence, locks) = (it.fence, it.locks.clone());
+            self.board.free(locks.as_deref().unwrap_or(&[]), fence);
+        }
     }
 
     pub(super) fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), ApplyError> {

@@ -26,6 +26,9 @@ impl Engine {
             if lease.led_since.is_none() || self.config.bugs.on(Bug::GracePerTakeover) {
                 lease.led_since = Some(self.now);
             }
+            if self.config.bugs.on(Bug::TakeoverUsesOwnTtl) {
+                lease.ttl = ttl;
+            }
         }
         for worker in self.workers.indices() {
             self.workers[worker].contact = self.now;
