@@ -90,7 +90,7 @@ impl About {
     pub fn to_json(&self) -> Value {
         match self {
             Self::Run(run) => json!({ "run": run.to_string() }),
-            Self::Worker { id, name } => json!({ "worker": id.to_string(), "name": name }),
+            Self::Worker { id, name } => json!({ "worker": id.0.to_string(), "name": name }),
             Self::Lock { name, fence } => json!({ "lock": name, "fence": fence.0 }),
             Self::Token { id, name } => json!({ "token": id.to_string(), "name": name }),
         }

@@ -37,7 +37,7 @@ impl Principal {
             Self::Token { id, name } => {
                 json!({ "kind": "token", "id": id.to_string(), "name": name })
             }
-            Self::Worker { id } => json!({ "kind": "worker", "id": id.to_string() }),
+            Self::Worker { id } => json!({ "kind": "worker", "id": id.0.to_string() }),
         }
     }
 }

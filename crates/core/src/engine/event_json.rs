@@ -50,7 +50,7 @@ impl Event {
             put("delivery", (*delivery).into());
         }
         if let Some(worker) = worker {
-            put("worker", worker.to_string().into());
+            put("worker", worker.0.to_string().into());
         }
         if let Some(fence) = fence {
             put("fence", fence.0.into());
@@ -176,7 +176,7 @@ impl Event {
                 "term": term.0,
                 "ttl_ms": ttl.as_millis(),
                 "generation": generation,
-                "own": own.map(|own| own.to_string()),
+                "own": own.map(|own| own.0.to_string()),
                 "embargo": embargo.map(|until| Utc(until).to_string()),
             }),
             Self::WorkerRegistered { name, incarnation, labels, slots, home, .. } => json!({
@@ -281,7 +281,7 @@ fn ending(outcome: &Outcome, next: Next, ended: EndedAs) -> Value {
         Next::Done(status) => json!({ "done": status.word() }),
         Next::Retry { at, avoid } => json!({
             "retry_at": Utc(at).to_string(),
-            "avoid": avoid.map(|worker| worker.to_string()),
+            "avoid": avoid.map(|worker| worker.0.to_string()),
         }),
         Next::Again { charged } => json!({ "again": { "charged": charged } }),
     };

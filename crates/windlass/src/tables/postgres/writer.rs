@@ -76,7 +76,8 @@ async fn leads(client: &Client, term: Term) -> Result<bool, Error> {
 async fn put(client: &Client, diff: &Diff) -> Result<(), Error> {
     let leases: Vec<i64> = diff.leases.gone.iter().map(|fence| signed(fence.0)).collect();
     drop_all(client, statement::DROP_LEASES, (&leases, Type::INT8_ARRAY)).await?;
-    let workers: Vec<String> = diff.workers.gone.iter().map(ToString::to_string).collect();
+    let workers: Vec<String> =
+        diff.workers.gone.iter().map(|worker| worker.0.to_string()).collect();
     drop_all(client, statement::DROP_WORKERS, (&workers, Type::TEXT_ARRAY)).await?;
     let runs: Vec<String> = diff.runs.gone.iter().map(ToString::to_string).collect();
     drop_all(client, statement::DROP_STEPS, (&runs, Type::TEXT_ARRAY)).await?;
@@ -102,7 +103,7 @@ async fn drop_all(client: &Client, statement: &str, keys: Parameter<'_>) -> Resu
 
 async fn put_workers(client: &Client, rows: &[WorkerRow]) -> Result<(), Error> {
     Columns::of(rows)
-        .text(|row| row.id)
+        .text(|row| row.id.0)
         .text(|row| row.name.clone())
         .text(|row| row.status)
         .time(|row| row.since)
@@ -121,7 +122,7 @@ async fn put_leases(client: &Client, rows: &[LeaseRow]) -> Result<(), Error> {
         .number(|row| i64::from(row.step.0))
         .number(|row| i64::from(row.attempt))
         .number(|row| i64::from(row.delivery))
-        .text(|row| row.worker)
+        .text(|row| row.worker.0)
         .time(|row| row.granted_at)
         .maybe_time(|row| row.expires)
         .maybe_time(|row| row.started_at)
@@ -133,7 +134,7 @@ async fn put_leases(client: &Client, rows: &[LeaseRow]) -> Result<(), Error> {
 }
 
 async fn put_contacts(client: &Client, diff: &Diff) -> Result<(), Error> {
-    let heard = Columns::of(&diff.contacts.heard).text(|(worker, _)| *worker).time(|(_, at)| *at);
+    let heard = Columns::of(&diff.contacts.heard).text(|(worker, _)| worker.0).time(|(_, at)| *at);
     heard.write(client, statement::PUT_HEARD).await?;
     let fence = |(fence, _): &(Fence, _)| signed(fence.0);
     let expires = Columns::of(&diff.contacts.expires).number(fence).time(|(_, at)| *at);
@@ -199,7 +200,7 @@ async fn put_events(client: &Client, events: &[(Position, Recorded)]) -> Result<
         .text(|(_, it)| it.event.kind())
         .maybe_text(|(_, it)| it.event.run())
         .maybe_number(|(_, it)| it.event.about().0.map(|step| i64::from(step.0)))
-        .maybe_text(|(_, it)| it.event.about().1)
+        .maybe_text(|(_, it)| it.event.about().1.map(|worker| worker.0))
         .maybe_number(|(_, it)| it.event.about().2.map(|fence| signed(fence.0)))
         .text(|(position, it)| it.event.to_json(position.0, it.at))
         .write(client, statement::PUT_EVENTS)
@@ -211,7 +212,7 @@ async fn put_events(client: &Client, events: &[(Position, Recorded)]) -> Result<
 async fn put_leader(client: &Client, diff: &Diff) -> Result<(), Error> {
     let Some(leader) = diff.leader else { return Ok(()) };
     let ttl = to_sql(leader.ttl.as_millis());
-    let own = leader.own.map(|own| own.to_string());
+    let own = leader.own.map(|own| own.0.to_string());
     let row: [Parameter<'_>; 2] = [(&ttl, Type::INT8), (&own, Type::TEXT)];
     client.query_typed(statement::PUT_LEADER, &row).await.map(drop)
 }

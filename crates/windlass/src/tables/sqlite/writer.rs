@@ -90,7 +90,7 @@ fn mark(transaction: &Transaction<'_>) -> rusqlite::Result<Option<Mark>> {
 
 fn put(transaction: &Transaction<'_>, diff: &Diff) -> rusqlite::Result<()> {
     drop_all(transaction, statement::DROP_LEASE, diff.leases.gone.iter().map(|it| signed(it.0)))?;
-    let workers = diff.workers.gone.iter().map(ToString::to_string);
+    let workers = diff.workers.gone.iter().map(|worker| worker.0.to_string());
     drop_all(transaction, statement::DROP_WORKER, workers)?;
     let runs = || diff.runs.gone.iter().map(ToString::to_string);
     drop_all(transaction, statement::DROP_STEPS, runs())?;
@@ -128,7 +128,7 @@ fn put_leader(
         signed(term.0),
         text(*since),
         signed(ttl.as_millis()),
-        own.map(|own| own.to_string()),
+        own.map(|own| own.0.to_string()),
     ])?;
     Ok(())
 }
@@ -137,7 +137,7 @@ fn put_workers(transaction: &Transaction<'_>, rows: &[WorkerRow]) -> rusqlite::R
     let mut statement = transaction.prepare_cached(statement::PUT_WORKER)?;
     for row in rows {
         statement.execute(params![
-            row.id.to_string(),
+            row.id.0.to_string(),
             row.name,
             row.status.to_string(),
             text(row.since),
@@ -159,7 +159,7 @@ fn put_leases(transaction: &Transaction<'_>, rows: &[LeaseRow]) -> rusqlite::Res
             row.step.0,
             row.attempt,
             row.delivery,
-            row.worker.to_string(),
+            row.worker.0.to_string(),
             text(row.granted_at),
             row.started_at.map(text),
             row.stop.map(|stop| stop.how.word()),
@@ -237,7 +237,7 @@ fn put_events(
             event.kind(),
             event.run().map(|run| run.to_string()),
             step.map(|step| step.0),
-            worker.map(|worker| worker.to_string()),
+            worker.map(|worker| worker.0.to_string()),
             fence.map(|fence| signed(fence.0)),
             event.to_json(*position, *at).to_string(),
         ])?;
