@@ -66,14 +66,7 @@ impl Engine {
             Event::StopOrdered { run, step, fence, why } => {
                 self.stop_ordered(self.lease_ix(*run, *step, *fence)?, *why);
             }
-            Event::Ended { run, step, fence, outcome, next, ended } if ended.is_late() => {
-                let run = self.step_of(*run, *step)?;
-                self.ended_late(run, (*step, *fence), outcome, *next)?;
-            }
-            Event::Ended { run, step, fence, outcome, next, ended } => {
-                let lease = self.lease_ix(*run, *step, *fence)?;
-                self.lease_ended(lease, outcome, *next, *ended)?;
-            }
+            Event::Ended { .. } => self.ended(event)?,
             Event::BackoffEnded { run, step } | Event::ConditionHeld { run, step } => {
                 self.make_ready(self.step_of(*run, *step)?, *step)?;
             }
@@ -94,6 +87,16 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    fn ended(&mut self, event: &Event) -> Result<(), ApplyError> {
+        let Event::Ended { run, step, fence, outcome, next, ended } = event else { return Ok(()) };
+        if ended.is_late() {
+            let run = self.step_of(*run, *step)?;
+            return self.ended_late(run, (*step, *fence), outcome, *next);
+        }
+        let lease = self.lease_ix(*run, *step, *fence)?;
+        self.lease_ended(lease, outcome, *next, *ended)
     }
 
     pub(super) fn run_ix(&self, run: RunId) -> Result<u32, ApplyError> {
