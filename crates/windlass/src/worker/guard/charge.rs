@@ -240,12 +240,14 @@ impl Charge {
 
     fn signal(&self, what: Told) {
         let Some(leader) = self.leader else { return };
-        // It may have moved to another group. It is not reaped yet, so that its number is its own.
-        let has_left_group = getpgid(Some(leader)).is_ok_and(|group| group != leader);
+        // It may have moved to another group. It is not reaped yet, so that its number is its own. Killed it is in any case:
+        // that is done once, and it may be moving at this moment.
+        let may_have_left_group =
+            what == Told::Killed || getpgid(Some(leader)).is_ok_and(|group| group != leader);
         signal(what, |signal| {
             // It fails if nothing of the group is left.
             let _ = kill_process_group(leader, signal);
-            if has_left_group {
+            if may_have_left_group {
                 // It fails if it may not be signalled.
                 let _ = kill_process(leader, signal);
             }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
@@ -15,30 +17,43 @@ const ORDERED_MAX: usize = 64;
 #[derive(Debug)]
 pub(super) struct TetherNursery {
     orders: Option<SyncSender<()>>,
+    /// Whether nothing more is started, also what was ordered before.
+    is_closed: Arc<AtomicBool>,
     started: Receiver<io::Result<Tether>>,
     /// Readable when one has started.
     wake: UnixStream,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
     ordered: usize,
 }
 
 impl TetherNursery {
     /// One that marks what its tethers start.
     pub(super) fn new(mark: String) -> io::Result<Self> {
+        Self::starting(move || {
+            start_tether(&mark).map(|(child, socket)| Tether::new(&child, socket))
+        })
+    }
+
+    /// One that starts tethers this way.
+    fn starting(start: impl Fn() -> io::Result<Tether> + Send + 'static) -> io::Result<Self> {
         let (orders, ordered) = sync_channel::<()>(ORDERED_MAX);
         let (starts, started) = sync_channel(ORDERED_MAX);
         let (wake, mut wakes) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let closed = Arc::clone(&is_closed);
         let work = move || {
             for () in ordered {
-                let tether = start_tether(&mark).map(|(child, socket)| Tether::new(&child, socket));
+                if closed.load(Ordering::Acquire) {
+                    return;
+                }
                 // They fail if the guard ends; then the tether sees that its socket is closed.
-                let _ = starts.send(tether);
+                let _ = starts.send(start());
                 let _ = wakes.write_all(&[0]);
             }
         };
-        let thread = Some(thread::Builder::new().spawn(work)?);
-        Ok(Self { orders: Some(orders), started, wake, thread, ordered: 0 })
+        let thread = thread::Builder::new().spawn(work)?;
+        Ok(Self { orders: Some(orders), is_closed, started, wake, thread, ordered: 0 })
     }
 
     /// What becomes readable when a tether has started.
@@ -69,13 +84,57 @@ impl TetherNursery {
         Some(tether)
     }
 
-    /// Starts no more, and returns those that were not taken.
-    pub(super) fn close(&mut self) -> Vec<Tether> {
+    /// Starts no more. A start that is under way can still come to its end: see [`Self::is_over`].
+    pub(super) fn close(&mut self) {
+        self.is_closed.store(true, Ordering::Release);
         self.orders = None;
-        if let Some(thread) = self.thread.take() {
-            // It never panics.
-            drop(thread.join());
+    }
+
+    /// Whether nothing is being started any more, and nothing will be.
+    pub(super) fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// A tether that a process stands for which has nothing to do.
+    fn sleeper() -> io::Result<Tether> {
+        let child = Command::new("sleep").arg("600").spawn()?;
+        Ok(Tether::new(&child, UnixStream::pair()?.0))
+    }
+
+    #[test]
+    fn a_nursery_that_is_closed_starts_none_of_what_was_ordered_and_waits_for_nothing() {
+        let (goes_on, waits) = channel::<()>();
+        let (begins, begun) = channel::<()>();
+        let (waits, begins) = (Mutex::new(waits), Mutex::new(begins));
+        // As if the start of the own program did not return.
+        let mut nursery = TetherNursery::starting(move || {
+            begins.lock().unwrap().send(()).unwrap();
+            waits.lock().unwrap().recv().unwrap();
+            sleeper()
+        })
+        .unwrap();
+        (0..ORDERED_MAX).for_each(|_| nursery.order());
+        begun.recv().unwrap();
+        nursery.close();
+        assert!(!nursery.is_over() && nursery.take().is_none());
+        goes_on.send(()).unwrap();
+        while !nursery.is_over() {
+            thread::yield_now();
         }
-        std::iter::from_fn(|| self.take()).filter_map(Result::ok).collect()
+        let started: Vec<Tether> = std::iter::from_fn(|| nursery.take()).flatten().collect();
+        assert_eq!(started.len(), 1, "the one whose start was under way");
+        started.iter().for_each(Tether::kill);
+        while !started[0].reap() {
+            thread::yield_now();
+        }
     }
 }

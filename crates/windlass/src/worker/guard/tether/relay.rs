@@ -200,6 +200,7 @@ impl Relay {
             }
             if ended {
                 (step.tether, step.hold) = (None, TetherHold::Lost);
+                step.kill_group();
             }
             if over {
                 let step = self.steps.swap_remove(index);
@@ -367,7 +368,7 @@ impl Relay {
         if !self.orphans.is_empty() {
             return Ok(());
         }
-        let gone = self.steps.extract_if(.., |step| step.is_lost());
+        let gone = self.steps.extract_if(.., |step| step.is_lost() && !step.has_group());
         for event in gone.flat_map(|step| step.last_words(now)).collect::<Vec<_>>() {
             self.news.add(&event, now)?;
         }
@@ -381,25 +382,34 @@ impl Relay {
         }
     }
 
-    /// Has every tether kill what it has, and returns when nothing is left. One that does not act is killed.
+    /// Has every tether kill what it has, and returns when nothing is left. One that does not act is killed, and so is a start
+    /// that does not return.
     fn end(&mut self) -> io::Result<()> {
-        let mut tethers = self.nursery.close();
-        tethers.append(&mut self.idle);
-        tethers.append(&mut self.ending);
+        self.nursery.close();
+        let mut tethers: Vec<Tether> = self.idle.drain(..).chain(self.ending.drain(..)).collect();
         tethers.extend(self.steps.drain(..).filter_map(|step| step.tether));
         tethers.iter().for_each(Tether::dismiss);
         let by = clock::since_start() + END_WITHIN;
         loop {
+            // Before those that it has started are taken: none comes after them.
+            let none_follows = self.nursery.is_over();
+            while let Some(started) = self.nursery.take() {
+                tethers.extend(started.inspect(Tether::dismiss));
+            }
             tethers.retain(|tether| !tether.reap());
             if clock::since_start() >= by {
                 tethers.iter().for_each(Tether::kill);
+                platform::kill_own_children();
             }
             self.orphans.clear();
             self.given.list(&mut self.orphans)?;
             kill(&self.orphans);
             match wait(WaitOptions::NOHANG) {
-                Err(Errno::CHILD) => return Ok(()),
-                Ok(None) => platform::rest(),
+                // A start that is not even a process yet ends with this one.
+                Err(Errno::CHILD) if none_follows || clock::since_start() >= by + END_WITHIN => {
+                    return Ok(());
+                }
+                Err(Errno::CHILD) | Ok(None) => platform::rest(),
                 Err(Errno::INTR) | Ok(Some(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -408,9 +418,9 @@ impl Relay {
 }
 
 /// What a tether has said of its step. True if nothing of it is left.
-const fn hear(step: &mut TetheredStep, event: &Event) -> bool {
+fn hear(step: &mut TetheredStep, event: &Event) -> bool {
     match event {
-        Event::Spawned { .. } => step.started(),
+        Event::Spawned { pid, .. } => step.started(*pid),
         Event::Exited { .. } => step.exited(),
         Event::Gone { .. } | Event::NotSpawned { .. } => return true,
         Event::Ready { .. } | Event::Withdrawn { .. } => {}

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
@@ -115,6 +115,8 @@ pub(super) struct TetheredStep {
     outbox: Outbox,
     asked_at: Time,
     phase: Phase,
+    /// Its main process, which leads its group.
+    leader: Option<Pid>,
     deadline: Option<Deadline>,
     /// When it should be dead as the worker wants it.
     stopped_by: Option<Time>,
@@ -141,6 +143,7 @@ impl TetheredStep {
                 outbox,
                 asked_at: now,
                 phase: Phase::Starting,
+                leader: None,
                 deadline,
                 stopped_by: None,
                 killed_at: None,
@@ -217,8 +220,22 @@ impl TetheredStep {
     }
 
     /// Its tether says that its main process has started.
-    pub(super) const fn started(&mut self) {
+    pub(super) fn started(&mut self, leader: i32) {
         self.phase = Phase::Running;
+        self.leader = Pid::from_raw(leader);
+    }
+
+    /// Whether its group has members that are nobody's children here: only where the system gives orphans to another process.
+    pub(super) fn has_group(&self) -> bool {
+        self.leader.is_some_and(platform::group_left)
+    }
+
+    /// Kills its group, if that is not found among the children.
+    pub(super) fn kill_group(&self) {
+        if let Some(leader) = self.leader.filter(|leader| platform::group_left(*leader)) {
+            // It fails if the last member has just ended.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
     }
 
     /// Its tether says that its main process has ended.
