@@ -23,6 +23,8 @@ use crate::store::StoreError;
 use crate::worker::executors::{
     CallExecutor, Callees, Guards, MaskCache, Place, missing_here, process_environment,
 };
+use crate::worker::guard::begin_pipeline;
+use crate::worker::platform::hide_memory;
 use crate::worker::{Beside, labels};
 
 /// Events that are read at once.
@@ -144,7 +146,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs it to its end.
+    ///
+    /// From then on this process is not dumpable on Linux, as that of any worker: other processes of the user cannot read its
+    /// memory, which holds secrets of steps.
     pub async fn run(self) -> Result<Report, RunError> {
+        begin_pipeline();
+        hide_memory();
         let expanded = self.pipeline.plan(&self.params)?;
         self.refuse_missing(&expanded.plan)?;
         let stores = self.stores.clone().unwrap_or_else(Stores::in_memory);

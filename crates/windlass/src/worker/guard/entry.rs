@@ -1,7 +1,7 @@
 //! How a program becomes a guard instead of what it is.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::lifeline::Lifeline;
@@ -57,20 +58,32 @@ const SOCKET: &str = "0";
 /// Set for a tether: what its guard marks steps with. No step sees it.
 pub(super) const TETHER_VARIABLE: &str = "WINDLASS_TETHER_OF";
 
-/// Whether this process has passed [`main_if_asked`]. Executed anew, its program becomes a guard there.
+/// Whether this process has passed [`main_if_asked`] in time. Executed anew, its program becomes a guard there.
 static BECOMES_GUARD: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process has passed [`main_if_asked`] too late. Executed anew, its program would repeat what came before.
+static ASKS_TOO_LATE: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process has begun to run a pipeline.
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
 
 /// Becomes the guard of the worker that started this process, if it was started for that; returns at once otherwise.
 ///
 /// A worker executes its own program anew to have a guard. A program that embeds a worker therefore has to call this
 /// first in its `main`, before it starts a thread or a runtime. Code before this call also runs in the guard process.
-/// A program that never makes this call is never executed anew: its commands fail with an error.
+/// A program that never makes this call, or makes it inside a runtime or after it has run a pipeline, is never executed anew:
+/// its commands fail with an error.
 pub fn main_if_asked() {
     main_if_asked_with(&Links::built_in());
 }
 
 /// The same for a program that has links of its own, by which the guard may have to tell the leader of the worker's death.
 pub fn main_if_asked_with(links: &Links) {
+    // A guard has no room for a runtime of its program, and must not repeat its runs.
+    if HAS_RUN.load(Ordering::Relaxed) || Handle::try_current().is_ok() {
+        ASKS_TOO_LATE.store(true, Ordering::Relaxed);
+        return refuse_to_run_in_guard();
+    }
     BECOMES_GUARD.store(true, Ordering::Relaxed);
     let Some(role) = GuardRole::of_this_process() else { return };
     hide_memory();
@@ -82,6 +95,23 @@ pub fn main_if_asked_with(links: &Links) {
     // The worker sees that the socket is closed; there is nobody else to tell.
     #[expect(clippy::exit, reason = "`main` of the embedding program must not go on")]
     std::process::exit(i32::from(served.is_err()));
+}
+
+/// Notes that this process runs a pipeline. It ends here if it was started to be a guard: its program has not made the call
+/// that makes it one, or makes it too late, and the pipeline would be run a second time.
+pub(crate) fn begin_pipeline() {
+    HAS_RUN.store(true, Ordering::Relaxed);
+    refuse_to_run_in_guard();
+}
+
+fn refuse_to_run_in_guard() {
+    if GuardRole::of_this_process().is_none() {
+        return;
+    }
+    // Nobody else reads it: the process that started this one only sees that it has ended.
+    drop(writeln!(io::stderr(), "error: {}", not_in_time("calls it too late, or not at all")));
+    #[expect(clippy::exit, reason = "nothing of the program may run a second time")]
+    std::process::exit(1);
 }
 
 /// Lets signals pass that are meant for the worker: `pkill windlass`, or a service manager that ends a whole group, tells
@@ -120,10 +150,17 @@ pub(super) fn check_own_program() -> io::Result<()> {
     if BECOMES_GUARD.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let text = "commands run under a guard process, which is this program executed anew, and this program does not \
-        call `windlass::init()`: call it first in `main`, before a runtime is started (with `#[tokio::main]`, write \
-        a plain `fn main` that calls it and then builds the runtime), or use `Pipeline::main()`";
-    Err(io::Error::other(text))
+    let is_late = ASKS_TOO_LATE.load(Ordering::Relaxed);
+    let what = if is_late { "calls it too late" } else { "does not call it" };
+    Err(io::Error::other(not_in_time(what)))
+}
+
+fn not_in_time(what: &str) -> String {
+    format!(
+        "commands run under a guard process, which is this program executed anew in `windlass::init()`, and this program \
+         {what}: call it first in `main`, before a runtime is started (with `#[tokio::main]`, write a plain `fn main` that \
+         calls it and then builds the runtime) and before a pipeline is run, or use `Pipeline::main()`"
+    )
 }
 
 /// A guard or a tether that was started, and what connects it with the process that started it.

@@ -78,6 +78,8 @@ mod unsupported;
 mod wait;
 
 #[cfg(unix)]
+pub(crate) use entry::begin_pipeline;
+#[cfg(unix)]
 pub use entry::{main_if_asked, main_if_asked_with};
 #[cfg(unix)]
 pub use handle::{Guard, GuardLost, Guarded, HeldStep, Spawn};
@@ -88,5 +90,7 @@ pub use message::{Exit, NotSpawned, NotSpawnedCause};
 pub(crate) use own_key::own_key;
 #[cfg(unix)]
 pub use stray::{kill_marked, kill_strays};
+#[cfg(not(unix))]
+pub(crate) use unsupported::begin_pipeline;
 #[cfg(not(unix))]
 pub use unsupported::{Guard, main_if_asked, main_if_asked_with};

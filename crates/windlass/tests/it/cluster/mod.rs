@@ -6,6 +6,8 @@ mod disks;
 mod distribution;
 mod endings;
 mod environment;
+#[cfg(target_os = "linux")]
+mod hidden;
 mod identity;
 mod load;
 mod loopback;

@@ -133,21 +133,6 @@ fn a_step_inherits_nothing_of_the_guard() {
     });
 }
 
-/// A file of `/proc` that only the owner may read belongs to root if its process is not dumpable; a step is as any program.
-#[test]
-fn the_memory_of_a_guard_is_hidden_and_that_of_a_step_is_not() {
-    story(async {
-        let guard = guard().await;
-        let (_step, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;
-        let owner = |pid: &str| fs::metadata(format!("/proc/{pid}/environ")).unwrap().uid();
-        let own = owner("self");
-        if own != 0 {
-            assert_eq!((owner(&guard.pid().to_string()), owner(&pid)), (0, own));
-        }
-        guard.end().await;
-    });
-}
-
 #[test]
 fn guard_ends_with_all_its_steps_when_it_expires() {
     story(async {

@@ -147,5 +147,30 @@ fn a_program_without_init_never_runs_its_pipeline_twice() {
     assert_eq!(place.lines("ran").len(), 1, "its steps ran once");
     assert!(place.lines("commanded").is_empty(), "its command did not run");
     let error = place.lines("error").join("\n");
-    assert!(error.contains("`windlass::init()`: call it first in `main`"), "{error}");
+    assert!(error.contains("does not call it: call it first in `main`"), "{error}");
+}
+
+/// It is called behind the first pipeline, which a guard would run again before it becomes one.
+#[test]
+fn a_program_that_calls_init_too_late_never_runs_its_pipeline_twice() {
+    let place = Place::with("");
+    for (line, expected) in [("late", 1), ("runtime", 2)] {
+        let ended = run(&place, "late_init", line);
+        assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
+        assert_eq!(place.lines("ran").len(), expected, "{line}: its steps ran once");
+        assert!(place.lines("commanded").is_empty(), "{line}: its command did not run");
+        let error = place.read("error");
+        assert!(error.contains("calls it too late: call it first in `main`"), "{line}: {error}");
+    }
+}
+
+/// A program may ask for a guard on one way through its `main` and run its pipeline at once on the other.
+#[test]
+fn a_program_that_skips_init_in_its_guard_runs_nothing_there() {
+    let place = Place::with("");
+    let ended = run(&place, "late_init", "");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.lines("ran").len(), 1, "its steps ran once");
+    assert!(ended.err.contains("calls it too late, or not at all"), "{ended:?}");
+    assert!(place.read("error").contains("did not become a guard"), "{}", place.read("error"));
 }
