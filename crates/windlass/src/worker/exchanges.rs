@@ -45,7 +45,7 @@ const STARTS_WAIT: Duration = Duration::from_millis(10);
 
 /// How long a worker that gives up takes to report what it killed. Killing takes milliseconds, and so does a leader that
 /// answers.
-const REPORTS_WITHIN: Duration = Duration::from_secs(2);
+const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long a draining worker without running steps waits for a leader that takes its outcomes. Longer than a restart of
 /// the leader; the next start with the same state directory reports the outcomes otherwise.

@@ -13,10 +13,10 @@ use tokio::time::{sleep, timeout};
 use windlass_core::environment::EnvironmentPolicy;
 
 use super::ends::Ends;
-use super::serve::{Controller, Serve, no_signals};
-use crate::cli::environment;
+use super::serve::{Controller, RUNTIME_WITHIN, Serve, no_signals};
 use crate::cli::error::CliError;
 use crate::cli::output::Level;
+use crate::cli::{environment, exit};
 use crate::link::TokenSecret;
 use crate::local::{StationError, StoreAddress, peek};
 
@@ -74,9 +74,13 @@ pub(crate) fn dev(order: &Dev) -> Result<u8, CliError> {
     let program = std::env::current_exe().map_err(|error| {
         CliError::unreachable(format!("the program cannot be found to start workers: {error}"))
     })?;
-    crate::cli::reading::runtime()?.block_on(async {
+    let runtime = crate::cli::reading::runtime()?;
+    let ended = runtime.block_on(async {
         let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
-        let mut controller = Controller::start(&order.serve).await?;
+        let mut controller = tokio::select! {
+            started = Controller::start(&order.serve) => started?,
+            () = ends.next() => return Ok(exit::SUCCESS),
+        };
         controller.say_hello(&order.serve);
         let join = controller.url().to_owned();
         let mut crew = Crew { order, program, join, workers: Vec::new() };
@@ -97,7 +101,9 @@ pub(crate) fn dev(order: &Dev) -> Result<u8, CliError> {
             drop(fs::remove_file(file));
         }
         failed.map_or(ended, Err)
-    })
+    });
+    runtime.shutdown_timeout(RUNTIME_WITHIN);
+    ended
 }
 
 /// The workers.

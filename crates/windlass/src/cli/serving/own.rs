@@ -19,7 +19,6 @@ use super::unsent::Unsent;
 use super::work::{AHEAD, ENDS_WITHIN};
 use crate::cli::compiled::Workplace;
 use crate::cli::error::CliError;
-use crate::cli::exit;
 use crate::cli::output::{Level, Logger};
 use crate::controller::{Handle, Intake};
 use crate::link::Will;
@@ -150,6 +149,11 @@ pub(super) struct OwnWorker {
 }
 
 impl OwnWorker {
+    /// What it has not sent, and where that is told.
+    pub(super) fn unsent(&self) -> (Unsent, Logger) {
+        (self.unsent.clone(), self.log)
+    }
+
     /// Has it finish what it has, and waits for that. A worker that has nothing leaves while its controller still leads, which
     /// retires then; for one that has something its controller retires first, and who leads then hears of its end.
     pub(super) async fn end(mut self, retire: impl FnOnce()) {
@@ -176,8 +180,7 @@ impl OwnWorker {
             }
         };
         drop(timeout(ENDS_WITHIN, ending).await);
-        let none_failed: Result<u8, CliError> = Ok(exit::SUCCESS);
-        drop(self.unsent.tell_last(none_failed, self.log));
+        self.unsent.tell(self.log);
     }
 }
 

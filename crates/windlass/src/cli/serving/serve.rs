@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -20,9 +21,9 @@ use super::reaching::reach;
 use super::seat::{Hands, Seat};
 use super::token::{self, Rereading};
 use crate::cli::compiled::Compiled;
-use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::{Level, Logger};
+use crate::cli::{environment, exit};
 use crate::controller::StandBy;
 use crate::controller::api::{About, FileTokens, Hosts, Server, metrics_router, router};
 use crate::controller::observing::Upstream;
@@ -30,6 +31,9 @@ use crate::controller::traces::{Collector, Traces};
 use crate::link::http::Place;
 use crate::local::{Socket, Station, StationError, StoreAddress, Tell, peek};
 use crate::shutdown::{Shutdown, ShutdownSender};
+
+/// How long threads are waited for when everything has ended. One that waits for a guard that hangs never returns.
+pub(super) const RUNTIME_WITHIN: Duration = Duration::from_millis(500);
 
 /// The label of a worker that runs nothing but what is pinned to the leader.
 const PINNED_ONLY: &str = "pinned-only";
@@ -135,9 +139,13 @@ impl Serve {
 
 /// Serves until it is told to end.
 pub(crate) fn serve(order: &Serve) -> Result<u8, CliError> {
-    crate::cli::reading::runtime()?.block_on(async {
+    let runtime = crate::cli::reading::runtime()?;
+    let ended = runtime.block_on(async {
         let mut ends = Ends::listen().map_err(|error| no_signals(&error))?;
-        let mut controller = Controller::start(order).await?;
+        let mut controller = tokio::select! {
+            started = Controller::start(order) => started?,
+            () = ends.next() => return Ok(exit::SUCCESS),
+        };
         controller.say_hello(order);
         raise_descriptors();
         tokio::select! {
@@ -147,7 +155,9 @@ pub(crate) fn serve(order: &Serve) -> Result<u8, CliError> {
         let what = "ending: steps that run here are finished first; once more ends them now";
         order.log.note(Level::Info, what);
         controller.end(&mut ends).await
-    })
+    });
+    runtime.shutdown_timeout(RUNTIME_WITHIN);
+    ended
 }
 
 /// Every connection is a descriptor, and many systems give a process 1,024 unless it asks for more. It asks once the
@@ -276,6 +286,10 @@ impl Controller {
     pub(super) async fn end(self, ends: &mut Ends) -> Result<u8, CliError> {
         let Self { station, hands, ending, servers, tasks, .. } = self;
         ending.shut_down();
+        let unsent = match &hands {
+            Hands::Apart(own) => Some(own.unsent()),
+            Hands::Own { .. } | Hands::None => None,
+        };
         let finish = async {
             match hands {
                 // Others need not wait for what is finished here: its outcomes are told to who leads then.
@@ -289,7 +303,12 @@ impl Controller {
         };
         let ended = tokio::select! {
             ended = finish => ended.map_err(Into::into),
-            () = ends.next() => Ok(()),
+            () = ends.next() => {
+                if let Some((unsent, log)) = unsent {
+                    unsent.tell(log);
+                }
+                Ok(())
+            }
         };
         servers.shut_down();
         for task in tasks {

@@ -21,13 +21,22 @@ impl Unsent {
         ended: Result<u8, CliError>,
         log: Logger,
     ) -> Result<u8, CliError> {
-        let Some(line) = self.line() else { return ended };
         match ended {
             Ok(code) => {
-                log.note(Level::Warn, line);
+                self.tell(log);
                 Ok(code)
             }
-            Err(error) => Err(error.note(line)),
+            Err(error) => Err(match self.line() {
+                Some(line) => error.note(line),
+                None => error,
+            }),
+        }
+    }
+
+    /// Says how much is left, and where, if something is.
+    pub(crate) fn tell(&self, log: Logger) {
+        if let Some(line) = self.line() {
+            log.note(Level::Warn, line);
         }
     }
 

@@ -3,11 +3,11 @@
 use std::os::unix::process::CommandExt as _;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::arrange::{Cluster, step};
+use super::arrange::{Cluster, guard_of, step};
 use crate::run::arrange::{Place, is_alive, until};
 
 #[test]
@@ -107,6 +107,27 @@ fn a_worker_that_is_told_twice_gives_back_what_runs() {
     assert!(!is_alive(&cluster.place.lines("pids")[0]));
     assert_eq!(one.ended().code, Some(0));
     cluster.place.file("go", "");
+}
+
+/// A thread of it waits for the guard, which does not end.
+#[test]
+fn a_controller_that_is_told_twice_ends_although_its_guard_is_stopped() {
+    let cluster = Cluster::start("--jobs 1");
+    until("its guard is there too", || cluster.controller.said().contains("join: "));
+    let guard = guard_of(cluster.controller.pid());
+    kill_process(guard, Signal::STOP).expect("it is there");
+    cluster.controller.signal(Signal::TERM);
+    until("it has heard", || cluster.controller.said().contains("ending"));
+    cluster.controller.signal(Signal::TERM);
+    let told = Instant::now();
+    let ended = cluster.controller.ended();
+    println!(
+        "second SIGTERM of a controller with a stopped guard → over after {:?}",
+        told.elapsed()
+    );
+    kill_process(guard, Signal::KILL)
+        .expect("it is stopped, and was not reaped by a controller that has ended");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
 #[test]
