@@ -21,6 +21,9 @@ PACKAGES_MAX=203
 # Lines of core, journal, link, controller and worker that tests have to run, of a hundred in each.
 COVERAGE_MIN=90
 SCHEDULES=10000
+# Tests that measure how long others wait, or whose leases run out: nothing runs beside them, and each runs by itself.
+# cargo-nextest is told so in .config/nextest.toml; with cargo test they are left out of the others and run after them.
+ALONE=(cost::rounds witness::rounds)
 SCHEDULES_DEEP=200000
 
 stage_setup() {
@@ -75,7 +78,7 @@ stage_test() {
     if has_nextest; then
         cargo nextest run --workspace --profile ci
     else
-        cargo test --workspace --lib --bins --tests --no-fail-fast
+        run_tests --workspace --lib --bins --tests --no-fail-fast
     fi
     cargo test --workspace --doc
 }
@@ -122,7 +125,7 @@ stage_sim-deep() {
 
 # Journals and runs that are killed many times, floods of output, long freezes.
 stage_test-deep() {
-    WINDLASS_DEEP=1 cargo test -p windlass --all-features --lib --tests
+    WINDLASS_DEEP=1 run_tests -p windlass --all-features --lib --tests
     cargo test -p windlass-macros -- --include-ignored
 }
 
@@ -160,6 +163,21 @@ stage_deny() {
 
 stage_machete() {
     run_if_installed cargo-machete cargo machete
+}
+
+# run_tests ARGUMENT...: cargo test with these arguments, those that run alone last.
+run_tests() {
+    local test skipped=() failed=
+    for test in "${ALONE[@]}"; do
+        skipped+=(--skip "$test")
+    done
+    cargo test "$@" -- "${skipped[@]}" || failed=1
+    for test in "${ALONE[@]}"; do
+        # A filter that finds nothing would pass.
+        cargo test -q "$@" -- --list "$test" | grep ': test$' || fail "no test is called $test: see ALONE in test.sh"
+        cargo test "$@" -- --test-threads=1 "$test" || failed=1
+    done
+    [[ -z $failed ]]
 }
 
 has_nextest() {

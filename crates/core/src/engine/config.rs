@@ -14,8 +14,8 @@ pub struct Config {
     pub plan_bytes_max: usize,
     /// Places that steps of active runs have at locks. It bounds what one change of a lock can cost.
     pub lock_uses_max: usize,
-    /// Labels and workers' names that steps of active runs demand, equal demands counted once. It bounds what one run and one
-    /// worker can cost when they come, and what each worker takes in memory.
+    /// Labels and workers' names that steps of active runs demand, steps with equal demands counted once. It bounds what one
+    /// run and one worker can cost when they come, and what each worker takes in memory.
     pub demands_max: usize,
     /// Workers known, live or lately lost.
     pub workers_max: usize,

@@ -80,8 +80,8 @@ pub enum PlanError {
     TooManyLocks(usize),
     /// More labels and names of workers in all than a plan may demand.
     #[error(
-        "the steps of the plan demand {0} labels and nodes in all, equal demands counted once; at most {DEMANDS_MAX} are \
-         allowed"
+        "the steps of the plan demand {0} labels and nodes in all, steps with equal demands counted once; at most \
+         {DEMANDS_MAX} are allowed"
     )]
     TooManyDemands(usize),
     /// More bytes than a plan may take.

@@ -21,8 +21,8 @@ pub const LOCKS_MAX: usize = 32;
 /// It bounds what one change of a lock can cost.
 pub const LOCK_USES_MAX: usize = 50_000;
 
-/// Labels and workers' names that the steps of a plan demand or prefer, in `requires`, `prefers`, `route` and `nodes`; equal
-/// demands are counted once. Each of them is compared with each worker when a run is taken and when a worker joins.
+/// Labels and workers' names that the steps of a plan demand or prefer, in `requires`, `prefers`, `route` and `nodes`; steps
+/// with equal demands are counted once. Each of them is compared with each worker when a run is taken and when a worker joins.
 pub const DEMANDS_MAX: usize = 10_000;
 
 /// Demands and preferences of one step: a machine is described by a dozen labels.

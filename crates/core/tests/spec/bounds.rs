@@ -103,6 +103,26 @@ fn needs_of_the_cells_of_a_matrix_are_counted_before_they_are_made() {
 }
 
 #[test]
+fn labels_and_nodes_that_all_steps_demand_are_counted_once() {
+    let steps = |count: usize, keys: &dyn Fn(usize) -> String| {
+        let steps = each(count, |at| format!("  s{at}: {{ run: make, {} }}\n", keys(at)));
+        in_time(&format!("steps:\n{steps}"))
+    };
+    let own = |at: usize| format!("requires: [r{at}, linux]");
+    assert_snapshot!(steps(6_000, &own), @"windlass.yml:2:3: error[E068]: the steps of the plan demand 12000 labels and nodes in all, steps with equal demands counted once; at most 10000 are allowed");
+    let wished = |at: usize| format!("nodes: {{ deny: [n{at}, other] }}, prefers: p{at}");
+    assert_snapshot!(steps(4_000, &wished), @"windlass.yml:2:3: error[E068]: the steps of the plan demand 12000 labels and nodes in all, steps with equal demands counted once; at most 10000 are allowed");
+    assert_eq!(steps(5_000, &own), "nothing is wrong");
+    let shared = |at: usize| format!("requires: [r{}, linux]", at % 100);
+    assert_eq!(steps(20_000, &shared), "nothing is wrong");
+    let axis = names("c", 100);
+    let routed = format!(
+        "steps:\n  m: {{ run: make, matrix: {{ x: [{axis}], y: [{axis}], route: [x, y] }} }}\n"
+    );
+    assert_snapshot!(in_time(&routed), @"windlass.yml:2:3: error[E068]: the steps of the plan demand 20000 labels and nodes in all, steps with equal demands counted once; at most 10000 are allowed");
+}
+
+#[test]
 fn thousands_of_misspelt_needs_among_thousands_of_steps_are_told_in_time() {
     let step = |at: usize| format!("  a-rather-long-name-of-a-step-{at}: {{ run: make }}\n");
     let bad =

@@ -118,6 +118,30 @@ impl Adversary {
     }
 }
 
+impl Adversary {
+    /// The memory that a controller may take under this attack, when it has `limit`. Bodies have a bound of 192 MiB of their
+    /// own, and single bytes must not take as much as the buffers that they arrive in.
+    pub(super) const fn memory_max(self, limit: u64) -> u64 {
+        match self {
+            Self::SlowBodies | Self::LargeBodies => 256 << 20,
+            Self::TrickledBodies => 128 << 20,
+            Self::LocksOfAStep
+            | Self::LocksOfManySteps
+            | Self::LargeDefault
+            | Self::RoutedMatrix
+            | Self::DistinctRequires
+            | Self::Tags
+            | Self::MisspeltNeeds
+            | Self::Environment
+            | Self::Submissions
+            | Self::LogPieces
+            | Self::CancelledChain
+            | Self::Aliases
+            | Self::HiddenMultipliers => limit,
+        }
+    }
+}
+
 /// The answer to one request of an adversary.
 #[derive(Clone, Debug)]
 pub(super) struct AttackAnswer {
