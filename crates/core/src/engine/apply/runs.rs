@@ -68,7 +68,9 @@ impl Engine {
         if let Some(last) = gone.iter().max() {
             // A thousand workers may serve thousands of classes each: looking one up must cost next to nothing.
             let mut is_gone = vec![false; *last as usize + 1];
-            gone.iter().for_each(|class| is_gone[*class as usize] = true);
+            for class in &gone {
+                is_gone[*class as usize] = true;
+            }
             let stays = |class: &u32| !is_gone.get(*class as usize).is_some_and(|gone| *gone);
             for worker in self.workers.indices() {
                 self.workers[worker].classes.retain(stays);
