@@ -1,13 +1,14 @@
-//! An observer that comes back when what it had not read has left the journal.
+//! An observer that missed what has left the journal, and one whose leader is gone.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::{sleep, timeout};
 use windlass::clock::Clock;
 use windlass::controller::observing::Upstream;
 use windlass::controller::{Handle, Node, NodeConfig, StandBy, View};
-use windlass::core::engine::Config;
+use windlass::core::engine::{Answer, Config, Request};
 use windlass::core::id::RunId;
 use windlass::core::time::Span;
 use windlass::journal::{Candidate, Position};
@@ -16,6 +17,8 @@ use windlass::local::Stores;
 use windlass::shutdown::ShutdownSender;
 
 use super::arrange::{Controller, Setup};
+use crate::cluster::arrange::{asked, free_port};
+use crate::run::arrange::{Place, until};
 
 const PIPELINE: &str = "steps: { a: { run: make } }";
 
@@ -90,4 +93,35 @@ async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_
     end.shut_down();
     running.await.expect("it does not panic").expect("it ends in good order");
     controller.shut_down().await;
+}
+
+/// The run has left the engine, and its archive is with its leader.
+#[tokio::test(flavor = "multi_thread")]
+async fn run_that_was_sealed_is_listed_by_an_observer_whose_leader_is_gone() {
+    let controller = Controller::start().await;
+    let place = Place::with("");
+    let port = free_port();
+    let leader = format!("http://{}", controller.address);
+    let serve = format!("serve --observe {leader} --listen 127.0.0.1:{port} --no-token");
+    let _observer = place.start(&serve);
+    let get = |path: &str| asked((port, PATIENCE), ("GET", path), "");
+    let run = controller.submit(PIPELINE).await;
+    let cancelled = controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
+    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    let own = controller.station.handle();
+    let sealed = own.ask(Request::Seal { run: RunId::parse(&run).expect("an id") }).await;
+    assert_eq!(sealed, Ok(Answer::Done));
+    assert!(!knows(own, &run), "it is sealed");
+    let upto = position(own).0;
+    until("the observer has read all", || {
+        let there = get("/cluster").filter(|there| there.status == 200);
+        there.is_some_and(|there| there.json()["position"].as_u64() >= Some(upto))
+    });
+    controller.shut_down().await;
+    let told = get("/runs").expect("the observer answers");
+    assert_eq!(told.status, 200, "{told:?}");
+    let listed = &told.json()[0];
+    assert_eq!((listed["id"].as_str(), listed["status"].as_str()), (Some(&*run), Some("cancelled")));
+    let since = told.header("windlass-stale-since");
+    assert!(since.is_some_and(|at| at.ends_with('Z')), "{told:?}");
 }
