@@ -13,6 +13,7 @@ use super::view::Published;
 use crate::archive::{History, RunRecord, SealedRun};
 use crate::journal::{Position, Recorded};
 use crate::logs::LogId;
+use crate::store::StoreError;
 
 /// The events of runs that are not sealed, for whoever reads them. They follow the view a moment later.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Histories {
     known: RwLock<Known>,
     /// How far they have come.
     moved: watch::Sender<Position>,
+    /// Why the archive did not take the run that it was given last.
+    archive_failure: RwLock<Option<StoreError>>,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +54,17 @@ struct Unsealed {
 type HandOut = (StepIx, u16, u16);
 
 impl Histories {
+    /// Why runs that have ended are not archived at the moment, if they are not.
+    pub fn archive_failure(&self) -> Option<StoreError> {
+        self.archive_failure.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A run was archived, or could not be.
+    pub(super) fn note_archived(&self, kept: &Result<(), StoreError>) {
+        let failure = kept.as_ref().err().cloned();
+        *self.archive_failure.write().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
     /// Events of a run behind a position, at most so many; `None` for a run that is not here: sealed, or never there.
     pub fn events(
         &self,

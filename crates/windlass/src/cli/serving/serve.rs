@@ -220,6 +220,8 @@ impl Controller {
         let api = seat.api(about.clone());
         let api = api.with_tokens(tokens.clone()).known_as(hosts(order, address)).until(ends_soon);
         let api = api.at_rate(Rate { each_second: order.rate, at_once: 2 * order.rate });
+        let log = order.log;
+        let api = api.telling_refusals(move |what| log.note(Level::Warn, what));
         let server = Server::new(doors, router(Arc::new(api)));
         let mut tasks = observers(order, &seat, about.clone(), &ends).await?;
         tasks.push(tokio::spawn(server.run(ends.clone())));

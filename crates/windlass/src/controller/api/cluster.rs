@@ -46,6 +46,10 @@ pub(super) async fn ready(
     if let Some(error) = how.stalled {
         return Err(unready("stalled", format!("nothing becomes durable at the moment: {error}")));
     }
+    if let Some(error) = api.kept.histories.archive_failure().filter(|_| how.leads) {
+        let why = format!("runs that have ended cannot be archived at the moment: {error}");
+        return Err(unready("stalled", why));
+    }
     if asked.leader.is_some() && !how.leads {
         return Err(Refused::not_leader(how.led_by.as_ref()));
     }

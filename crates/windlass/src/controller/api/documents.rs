@@ -60,6 +60,14 @@ pub(super) async fn finish(request: Request, next: Next) -> Response {
     Response::from_parts(head, Body::from(packed(body).await))
 }
 
+/// Says that no answer is anything but what it says it is: what steps print is no page of this origin.
+pub(super) async fn forbid_sniffing(request: Request, next: Next) -> Response {
+    let mut answered = next.run(request).await;
+    let nosniff = HeaderValue::from_static("nosniff");
+    answered.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    answered
+}
+
 /// Whether an answer is text, all of it there, and good.
 fn is_document(answered: &Response) -> bool {
     let kind = answered.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());

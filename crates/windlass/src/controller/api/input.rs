@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
-use hyper::body::Bytes;
+use hyper::body::{Body as _, Bytes};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -39,6 +39,23 @@ pub(super) fn wait(wait_ms: Option<u64>) -> Duration {
     Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX)
 }
 
+/// The most bytes of the body of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BodyLimit(pub(super) usize);
+
+impl BodyLimit {
+    /// Refuses a body that says itself that it is too large, before any of it is read.
+    fn check(request: &Request) -> Result<(), Refused> {
+        let Some(Self(most)) = request.extensions().get() else { return Ok(()) };
+        let announced = usize::try_from(request.body().size_hint().lower());
+        if announced.is_ok_and(|bytes| bytes <= *most) { Ok(()) } else { Err(too_large()) }
+    }
+}
+
+fn too_large() -> Refused {
+    Refused::too_large("the body is larger than this path takes")
+}
+
 /// The bytes of a body.
 #[derive(Debug)]
 pub(super) struct Body(pub(super) Bytes);
@@ -47,6 +64,7 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     type Rejection = Refused;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
+        BodyLimit::check(&request)?;
         let budget = request.extensions().get::<BodyBudget>().cloned().unwrap_or_default();
         let (request, charge) = budget.charge(request);
         match timeout(BODY_WITHIN, Bytes::from_request(request, state)).await {
@@ -63,9 +81,7 @@ impl<S: Send + Sync> FromRequest<S> for Body {
 
 fn unreadable(rejection: &BytesRejection) -> Refused {
     match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Refused::too_large("the body is larger than this path takes")
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(),
         _ => Refused::bad(rejection.body_text()),
     }
 }

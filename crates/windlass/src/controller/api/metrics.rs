@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::time::Instant;
 
 use super::router::Api;
-use super::{hosts, workers};
+use super::{documents, hosts, workers};
 use crate::controller::metrics;
 
 /// The page of metrics.
@@ -41,5 +41,6 @@ pub(super) async fn measure(
 /// The metrics alone, for whoever reaches them: for an address of their own.
 pub fn metrics_router(api: Arc<Api>) -> Router {
     let check = from_fn_with_state(Arc::clone(&api), hosts::check);
-    Router::new().route("/metrics", get(show)).layer(check).with_state(api)
+    let sniffing = from_fn(documents::forbid_sniffing);
+    Router::new().route("/metrics", get(show)).layer(check).layer(sniffing).with_state(api)
 }

@@ -44,6 +44,7 @@ mod observed;
 mod openapi;
 mod planning;
 mod rates;
+mod refusal_log;
 mod refused;
 mod router;
 mod routes;

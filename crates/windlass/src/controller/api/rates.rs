@@ -83,6 +83,7 @@ pub(super) async fn count_refused(
     let answered = next.run(request).await;
     let refused = matches!(answered.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let Some(address) = address.filter(|_| refused) else { return answered };
+    api.refusals.note(api.now(), address, answered.status());
     match api.rates.take(Who::Address(address), api.now()) {
         Ok(()) => answered,
         Err(too_many) => too_many.into_response(),

@@ -15,8 +15,10 @@ use super::body_budget::BodyBudget;
 use super::events::Streams;
 use super::foreign::Proxies;
 use super::hosts::{self, Hosts};
+use super::input::BodyLimit;
 use super::planning::Planning;
 use super::rates::{self, Rates};
+use super::refusal_log::RefusalLog;
 use super::refused::Refused;
 use super::routes::{Answers, Needs, Route, routes};
 use super::{documents, input, leading, metrics, observed};
@@ -51,6 +53,8 @@ pub struct Api {
     pub(super) hosts: Option<Hosts>,
     /// How much may still be asked by whom.
     pub(super) rates: Rates,
+    /// Where it is told that requests were refused.
+    pub(super) refusals: RefusalLog,
     /// Whether it is about to end.
     pub(super) ending: Option<Shutdown>,
     /// What takes in what steps print.
@@ -112,6 +116,7 @@ impl Api {
             is_owners: false,
             hosts: None,
             rates: Rates::new(rates::USUAL),
+            refusals: RefusalLog::default(),
             ending: None,
             intake,
             proxies: Proxies::default(),
@@ -160,6 +165,12 @@ impl Api {
     #[must_use]
     pub fn at_rate(self, rate: Rate) -> Self {
         Self { rates: Rates::new(rate), ..self }
+    }
+
+    /// The same, which tells that requests without authorization were refused, now and then.
+    #[must_use]
+    pub fn telling_refusals(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { refusals: RefusalLog::new(tell), ..self }
     }
 
     /// The same, which says that it is not ready any more from the moment on that it is about to end.
@@ -216,7 +227,9 @@ pub fn router(api: Arc<Api>) -> Router {
         .layer(from_fn(input::check_length))
         .layer(from_fn_with_state(Arc::clone(&api), rates::count_refused))
         .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(Extension(BodyLimit(BODY_MAX)))
         .layer(Extension(BodyBudget::default()))
+        .layer(from_fn(documents::forbid_sniffing))
         .layer(from_fn_with_state(Arc::clone(&api), metrics::measure))
         .with_state(api)
 }

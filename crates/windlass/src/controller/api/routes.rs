@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::Scope;
 
+use super::input::BodyLimit;
 use super::router::Api;
 use super::{
     cluster, events, forced, foreign, journal, keys, metrics, openapi, runs, sessions, tokens,
@@ -56,7 +58,8 @@ impl Route {
 
     /// The same, for bodies of up to so many bytes.
     fn with_body(self, most: usize) -> Self {
-        Self { handler: self.handler.layer(DefaultBodyLimit::max(most)), ..self }
+        let handler: MethodRouter<_> = self.handler.layer(DefaultBodyLimit::max(most));
+        Self { handler: handler.layer(Extension(BodyLimit(most))), ..self }
     }
 }
 

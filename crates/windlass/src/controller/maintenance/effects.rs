@@ -57,7 +57,9 @@ impl EffectRunner {
     async fn write_archive(&self, run: RunId) -> Result<Option<Position>, StoreError> {
         let Some(sealed) = self.histories.sealed(run) else { return Ok(None) };
         let last = sealed.events.last();
-        self.archive.keep(sealed).await?;
+        let kept = self.archive.keep(sealed).await;
+        self.histories.note_archived(&kept);
+        kept?;
         Ok(last)
     }
 

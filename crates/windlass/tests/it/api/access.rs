@@ -121,6 +121,26 @@ async fn a_controller_without_tokens_asks_for_nothing_until_it_has_one() {
 }
 
 #[tokio::test]
+async fn scheme_of_a_token_is_read_in_any_case_and_no_answer_is_sniffed() {
+    let controller = guarded().await;
+    for (shown, status) in [
+        (format!("bearer {TOKEN}"), 200),
+        (format!("BEARER  {TOKEN}"), 200),
+        (format!("Basic {TOKEN}"), 401),
+        (TOKEN.to_owned(), 401),
+    ] {
+        let headers = vec![("authorization", &*shown)];
+        let ask = Ask { method: "GET", path: "/runs", headers, ..Ask::default() };
+        let answer = controller.send(&ask.bytes()).await;
+        assert_eq!(answer.status, status, "{shown}: {answer:?}");
+        assert!(answer.head.contains("x-content-type-options: nosniff"), "{answer:?}");
+    }
+    let health = controller.get("/healthz").await;
+    assert!(health.head.contains("x-content-type-options: nosniff"), "{health:?}");
+    controller.shut_down().await;
+}
+
+#[tokio::test]
 async fn two_tokens_are_valid_while_one_takes_over_from_the_other() {
     let controller = guarded().await;
     let old = made(&controller, "ci", &["submit"]).await;

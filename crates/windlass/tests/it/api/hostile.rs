@@ -92,6 +92,13 @@ async fn a_body_has_a_bound() {
         ..Ask::default()
     };
     assert_eq!(controller.ask(ask).await.refusal(), (413, "too_large"));
+    // It need not be sent: it says itself that it is too large.
+    for (path, announced) in [("/runs", 10 << 20), ("/runs/latest/cancel", 3 << 20)] {
+        let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n");
+        let answer =
+            controller.send(format!("{head}content-length: {announced}\r\n\r\n").as_bytes()).await;
+        assert_eq!(answer.refusal(), (413, "too_large"), "{path}");
+    }
     let wide = json!({ "text": format!("{SHIP}# {}", "x".repeat(4 << 20)) });
     assert_eq!(controller.post("/runs", &wide).await.status, 201, "a pipeline may be large");
     let head = format!(

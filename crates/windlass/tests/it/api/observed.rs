@@ -121,7 +121,10 @@ async fn run_that_was_sealed_is_listed_by_an_observer_whose_leader_is_gone() {
     let told = get("/runs").expect("the observer answers");
     assert_eq!(told.status, 200, "{told:?}");
     let listed = &told.json()[0];
-    assert_eq!((listed["id"].as_str(), listed["status"].as_str()), (Some(&*run), Some("cancelled")));
+    assert_eq!(
+        (listed["id"].as_str(), listed["status"].as_str()),
+        (Some(&*run), Some("cancelled"))
+    );
     let since = told.header("windlass-stale-since");
     assert!(since.is_some_and(|at| at.ends_with('Z')), "{told:?}");
 }

@@ -39,6 +39,9 @@ fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
     let port = free_port();
     let controller = serve(&place, port, "");
     assert_eq!(status(port, "/runs"), Some(401));
+    until("the refusal is told", || {
+        controller.said().contains("a request from 127.0.0.1 was refused (401)")
+    });
     // Every command of its own user works without a flag.
     let url = format!("http://localhost:{port}");
     let worker = place.start(&format!("worker --join {url} --name far"));

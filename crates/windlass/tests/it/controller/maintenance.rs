@@ -1,21 +1,23 @@
 //! What a leader does beside leading, and starting anew from what it kept.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinHandle;
-use windlass::archive::{Archive, MemoryArchive};
+use windlass::archive::{Archive, Claim, Claimed, MemoryArchive, RunQuery, RunRecord, SealedRun};
 use windlass::conformance::{Call, Fault, Gate};
 use windlass::controller::{Keeping, MaintenanceDriver, Node, NodeError};
 use windlass::core::engine::Event;
+use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
 use windlass::core::session::Verdict;
 use windlass::core::summary::Summary;
-use windlass::core::time::Span;
+use windlass::core::time::{Span, Time};
 use windlass::journal::{Journal, Position, Recorded, Snapshot};
 use windlass::logs::MemoryLogs;
 use windlass::shutdown::ShutdownSender;
-use windlass::store::StoreError;
+use windlass::store::{Promise, StoreError};
 
 use super::crew::{
     Mate, TestJournal, TestNode, config, everything, folded, journal, pass, plan, run, start,
@@ -95,6 +97,74 @@ async fn a_run_is_sealed_a_while_after_its_end_and_the_archive_has_all_of_it() {
     let events = archive.events(run(1), Position(0), usize::MAX).await;
     assert_eq!(events, Ok(history(&journal, 1).await));
     assert_eq!(keeper.ends().await, Ok(()));
+}
+
+/// An archive on a disk that is full for a while.
+#[derive(Debug, Default)]
+struct FullArchive {
+    inner: MemoryArchive,
+    is_full: AtomicBool,
+}
+
+impl Archive for FullArchive {
+    fn keep(&self, run: SealedRun) -> Promise<'_, ()> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Box::pin(async { Err(StoreError::Full { place: "archive".to_owned() }) });
+        }
+        self.inner.keep(run)
+    }
+
+    fn run(&self, run: RunId) -> Promise<'_, Option<RunRecord>> {
+        self.inner.run(run)
+    }
+
+    fn runs(&self, query: RunQuery) -> Promise<'_, Vec<RunRecord>> {
+        self.inner.runs(query)
+    }
+
+    fn events(
+        &self,
+        run: RunId,
+        after: Position,
+        most: usize,
+    ) -> Promise<'_, Vec<(Position, Recorded)>> {
+        self.inner.events(run, after, most)
+    }
+
+    fn claim(&self, claim: Claim) -> Promise<'_, Claimed> {
+        self.inner.claim(claim)
+    }
+
+    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
+        self.inner.keys(after, most)
+    }
+
+    fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
+        self.inner.prune(runs, keys)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn archive_that_is_full_is_told_until_it_takes_runs_again() {
+    let (journal, archive) = (journal(), Arc::new(FullArchive::default()));
+    let node = start(&journal, "ann").await;
+    let stores = (Arc::clone(&archive) as _, Arc::new(MemoryLogs::new()) as _);
+    let keeping = Keeping { seal_after: SEAL_AFTER, ..Keeping::default() };
+    let driver =
+        MaintenanceDriver::new(node.handle.clone(), Arc::clone(&journal) as _, stores, keeping);
+    let histories = Arc::clone(driver.histories());
+    let (_shutdown, listener) = ShutdownSender::new();
+    tokio::spawn(driver.run(listener));
+    let mut mate = Mate::join(&node, 1).await;
+    ship(&node, &mut mate, 1, &plan(["build"])).await;
+    archive.is_full.store(true, Ordering::Relaxed);
+    pass(SEAL_AFTER + Span::secs(5)).await;
+    assert!(matches!(histories.archive_failure(), Some(StoreError::Full { .. })));
+    assert_eq!(node.run_status(run(1)), Some(RunStatus::Succeeded), "it is not sealed");
+    archive.is_full.store(false, Ordering::Relaxed);
+    pass(SEAL_AFTER).await;
+    assert_eq!(histories.archive_failure(), None);
+    assert_eq!(node.run_status(run(1)), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -127,8 +127,11 @@ fn by_token(api: &Api, scope: Scope, headers: &HeaderMap) -> Result<Pass, Refuse
         return Ok(Pass { by: Principal::Local, key: Key::Open });
     }
     let shown = headers.get(header::AUTHORIZATION).ok_or_else(Refused::no_token)?;
-    let shown = shown.to_str().ok().and_then(|shown| shown.strip_prefix("Bearer "));
-    let shown = digest(shown.ok_or_else(Refused::wrong_token)?.trim());
+    let shown = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
+    // The name of the scheme is in any case.
+    let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let (_, shown) = shown.ok_or_else(Refused::wrong_token)?;
+    let shown = digest(shown.trim());
     if api.tokens.have(shown) {
         return Ok(Pass { by: Principal::TokenFile, key: Key::File(shown) });
     }

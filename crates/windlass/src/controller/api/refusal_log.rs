@@ -1,0 +1,80 @@
+//! Tells the operator that requests were refused for want of authorization: an old token in a script, or an attack.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use windlass_core::time::{Span, Time};
+
+/// The shortest time between two lines: a flood of requests is no flood of lines.
+const EVERY: Span = Span::secs(10);
+
+/// Where refusals are told, if anywhere.
+#[derive(Default)]
+pub(super) struct RefusalLog {
+    tell: Option<Box<dyn Fn(&str) + Send + Sync>>,
+    told: Mutex<Told>,
+}
+
+/// What was told.
+#[derive(Debug, Default)]
+struct Told {
+    at: Option<Time>,
+    /// Refusals since then.
+    untold: u64,
+}
+
+impl RefusalLog {
+    pub(super) fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { tell: Some(Box::new(tell)), told: Mutex::default() }
+    }
+
+    /// A request from this address was answered with 401 or 403.
+    pub(super) fn note(&self, now: Time, address: IpAddr, status: StatusCode) {
+        let Some(tell) = &self.tell else { return };
+        let mut told = self.told();
+        if told.at.is_some_and(|at| now < at + EVERY) {
+            told.untold += 1;
+            return;
+        }
+        let more = match std::mem::take(&mut told.untold) {
+            0 => String::new(),
+            more => format!("; {more} more were refused since the last such line"),
+        };
+        told.at = Some(now);
+        drop(told);
+        tell(&format!("a request from {address} was refused ({}){more}", status.as_u16()));
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for RefusalLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RefusalLog").field("told", &self.told()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn flood_of_refusals_is_one_line_in_ten_seconds_and_a_number() {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&lines);
+        let log = RefusalLog::new(move |line| heard.lock().unwrap().push(line.to_owned()));
+        let address = IpAddr::from([10, 0, 0, 7]);
+        for millis in (0..=10_000).step_by(100) {
+            log.note(Time::from_millis(millis), address, StatusCode::UNAUTHORIZED);
+        }
+        let first = "a request from 10.0.0.7 was refused (401)";
+        let second = format!("{first}; 99 more were refused since the last such line");
+        assert_eq!(*lines.lock().unwrap(), [first.to_owned(), second]);
+    }
+}
