@@ -73,6 +73,18 @@ pub enum StoreError {
         /// When that was written down.
         written: String,
     },
+    /// The journal is missing, or ends before what is kept beside it.
+    #[error(
+        "the store {place} has lost what was acknowledged: the journal has nothing that {trace} beside it can \
+         have come from. Put the missing files back (journal.db, journal.db-wal and head belong together), or go \
+         on without what is missing: start it with --accept-lost-history"
+    )]
+    MissingHistory {
+        /// Where it is.
+        place: String,
+        /// The file that shows it.
+        trace: String,
+    },
     /// A newer windlass wrote it.
     #[error(
         "the store {place} was written by a newer windlass (schema {found}, this one knows {known}): upgrade"
@@ -116,6 +128,7 @@ impl StoreError {
             | Self::Pruned { .. }
             | Self::Damaged { .. }
             | Self::LostHistory { .. }
+            | Self::MissingHistory { .. }
             | Self::Newer { .. }
             | Self::OtherFormat { .. }
             | Self::Unusable { .. } => false,

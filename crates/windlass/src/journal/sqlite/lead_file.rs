@@ -7,7 +7,7 @@ use std::path::Path;
 use super::head_file::{changed, write_at_start};
 use crate::store::private;
 
-const NAME: &str = "leader.lock";
+pub(super) const NAME: &str = "leader.lock";
 
 /// Holds the lock until it is dropped.
 ///

@@ -8,6 +8,7 @@ use windlass_core::time::Time;
 
 use super::head_file::Head;
 use super::reader::{batch_at, head};
+use super::traces;
 use crate::journal::Position;
 use crate::store::StoreError;
 use crate::store::sqlite::failure;
@@ -18,10 +19,27 @@ pub(super) enum Loss {
     Refused,
     /// An operator has said so.
     Accepted,
+    /// The same, and the journal was missing when it was opened: one that was made in its place has no events yet.
+    Found,
 }
 
 impl Loss {
-    /// Compares the journal with its head file, which was read before, and refuses one that has less.
+    /// Looks for a journal that is missing, before one is made in its place.
+    pub(super) fn of_missing(
+        self,
+        (folder, place): (&Path, &str),
+        recorded: Option<&Head>,
+    ) -> Result<Self, StoreError> {
+        let refused = match (recorded, traces::without_file(folder)) {
+            (Some(recorded), _) => lost(place, recorded, Position(0)),
+            (None, Some(trace)) => missing(place, trace),
+            (None, None) => return Ok(self),
+        };
+        if self == Self::Refused { Err(refused) } else { Ok(Self::Found) }
+    }
+
+    /// Compares the journal with its head file, which was read before, and refuses one that has less. Without a head file
+    /// the rest of the folder tells whether there was more.
     pub(super) fn check(
         self,
         connection: &Connection,
@@ -31,11 +49,7 @@ impl Loss {
         let sqlite = |error| failure::of_sqlite(place, &error);
         let end = head(connection).map_err(sqlite)?;
         let Some(recorded) = recorded else {
-            return Ok(if end == Position(0) {
-                StoreHistory::Unbroken
-            } else {
-                StoreHistory::Unproven
-            });
+            return self.without_head(folder, place, end);
         };
         let found = batch_at(connection, recorded.position).map_err(sqlite)?;
         let history = recorded.judge(folder, found, end);
@@ -44,10 +58,27 @@ impl Loss {
         }
         Ok(history)
     }
+
+    fn without_head(
+        self,
+        folder: &Path,
+        place: &str,
+        end: Position,
+    ) -> Result<StoreHistory, StoreError> {
+        if self == Self::Found && end == Position(0) {
+            return Ok(StoreHistory::Lost);
+        }
+        match traces::beyond(folder, end) {
+            Some(trace) if self == Self::Refused => Err(missing(place, trace)),
+            Some(_) => Ok(StoreHistory::Lost),
+            None if end == Position(0) => Ok(StoreHistory::Unbroken),
+            None => Ok(StoreHistory::Unproven),
+        }
+    }
 }
 
 /// What an operator is told who starts on a journal that ends there.
-pub(super) fn lost(place: &str, recorded: &Head, found: Position) -> StoreError {
+fn lost(place: &str, recorded: &Head, found: Position) -> StoreError {
     let written = u64::try_from(recorded.written / 1_000_000).unwrap_or_default();
     StoreError::LostHistory {
         place: place.to_owned(),
@@ -55,4 +86,9 @@ pub(super) fn lost(place: &str, recorded: &Head, found: Position) -> StoreError 
         recorded: recorded.position,
         written: Utc(Time::from_millis(written)).to_string(),
     }
+}
+
+/// What an operator is told who starts on a journal that lacks what this was made of.
+fn missing(place: &str, trace: String) -> StoreError {
+    StoreError::MissingHistory { place: place.to_owned(), trace }
 }

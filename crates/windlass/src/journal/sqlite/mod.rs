@@ -25,6 +25,7 @@ mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod writer;
 
 pub use store::SqliteJournal;

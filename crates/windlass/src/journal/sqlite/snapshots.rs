@@ -16,7 +16,7 @@ use crate::store::{StoreError, folder, frame, private};
 const PREFIX: &str = "snapshot-";
 /// In place of the prefix when the journal does not reach that far. Such a file is not removed: should the rest of the
 /// journal be found, it is worth something again.
-const PREFIX_LOST: &str = "lost-snapshot-";
+pub(super) const PREFIX_LOST: &str = "lost-snapshot-";
 const UNFINISHED: &str = "snapshot.new";
 const LOCK: &str = "snapshot.lock";
 const KEPT: usize = 2;
@@ -161,6 +161,11 @@ pub(super) fn kept(folder: &Path) -> io::Result<Vec<SnapshotFile>> {
     }
     found.sort_unstable();
     Ok(found)
+}
+
+/// Whether a file of this name is a snapshot.
+pub(super) fn is_one(name: &str) -> bool {
+    SnapshotFile::at(PathBuf::from(name)).is_some()
 }
 
 impl SnapshotFile {

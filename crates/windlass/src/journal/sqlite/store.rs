@@ -6,7 +6,7 @@ use std::path::Path;
 use windlass_core::id::{RunId, Term};
 
 use super::head_file::Head;
-use super::loss::{Loss, lost};
+use super::loss::Loss;
 use super::reader::{self, Reader};
 use super::snapshots::Snapshots;
 use super::start_file::StartFile;
@@ -46,7 +46,8 @@ impl SqliteJournal {
     /// of them leads.
     ///
     /// Refuses a journal that has less than its head file says, or that is missing beside one
-    /// ([`StoreError::LostHistory`]).
+    /// ([`StoreError::LostHistory`]). Where the head file is missing too, snapshots, archived runs and logs tell that there
+    /// was more ([`StoreError::MissingHistory`]).
     pub fn open(folder: impl AsRef<Path>, now: Now) -> Result<Self, StoreError> {
         Self::open_with(folder.as_ref(), now, Loss::Refused)
     }
@@ -63,9 +64,8 @@ impl SqliteJournal {
         // Read before the journal, because a leader writes it after each commit.
         // One that cannot be read is in a folder that cannot be opened, which is told below.
         let head = Head::read(folder).ok().flatten();
-        if let Some(head) = head.as_ref().filter(|_| loss == Loss::Refused && !file.exists()) {
-            return Err(lost(&place, head, Position(0)));
-        }
+        let loss =
+            if file.exists() { loss } else { loss.of_missing((folder, &place), head.as_ref())? };
         let connection = connection::to_write(&file, &place, &TABLES)?;
         loss.check(&connection, (folder, &place), head.as_ref())?;
         // Appends touch the last page and those above it: more would only be kept in memory.

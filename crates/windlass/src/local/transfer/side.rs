@@ -43,7 +43,7 @@ impl Side {
         let place = address.to_string();
         match address {
             StoreAddress::Folder(folder) => Ok(Self {
-                journal: Arc::new(SqliteJournal::open(folder, system_now)?),
+                journal: Arc::new(open_journal(folder)?),
                 archive: Arc::new(SqliteArchive::open(folder)?),
                 logs: Arc::new(FileLogs::open(folder)?),
                 place,
@@ -134,6 +134,15 @@ impl Side {
 
     fn failed(&self, error: &io::Error) -> StoreError {
         StoreError::Unavailable { place: self.place.clone(), reason: error.to_string() }
+    }
+}
+
+/// Without a journal, the archive and the logs of a copy that was interrupted are no loss.
+fn open_journal(folder: &Path) -> Result<SqliteJournal, StoreError> {
+    if folder.join(MARK).exists() {
+        SqliteJournal::open_accepting_loss(folder, system_now)
+    } else {
+        SqliteJournal::open(folder, system_now)
     }
 }
 

@@ -8,6 +8,7 @@ mod examples;
 mod exits;
 mod graphs;
 mod hostile;
+mod lost_history;
 mod once;
 mod reports;
 mod resuming;

@@ -6,10 +6,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use windlass_core::engine::StoreHistory;
-use windlass_core::id::Term;
+use windlass_core::id::{RunId, StepIx, Term};
 
-use super::crew::{everything, folder, now, open, put, refused, win};
-use crate::journal::{Position, SqliteJournal};
+use super::crew::{everything, folder, now, open, put, refused, snapshot, wait, win};
+use crate::archive::{Archive as _, SqliteArchive};
+use crate::conformance::sealed_run;
+use crate::journal::{Journal as _, Position, SqliteJournal};
+use crate::logs::{FileLogs, LogId, LogStore as _};
 use crate::store::StoreError;
 
 /// The files of a store, without what SQLite makes anew.
@@ -40,6 +43,11 @@ fn lost(error: &StoreError) -> (u64, u64) {
     let StoreError::LostHistory { found, recorded, .. } = error else { panic!("{error:?}") };
     assert!(error.to_string().contains("--accept-lost-history"), "{error}");
     (found.0, recorded.0)
+}
+
+fn is_missing(error: &StoreError, by: &str) -> bool {
+    let told = error.to_string().contains("--accept-lost-history");
+    told && matches!(error, StoreError::MissingHistory { trace, .. } if trace.starts_with(by))
 }
 
 #[test]
@@ -127,6 +135,82 @@ fn a_deleted_journal_is_refused_and_not_made_anew() {
     assert!(!store.path().join("journal.db").exists());
     let accepted = SqliteJournal::open_accepting_loss(store.path(), now).expect("it opens");
     assert_eq!(win(&accepted).history, StoreHistory::Lost);
+}
+
+/// With the head file gone too, what was made of the journal tells that it was there.
+#[test]
+fn a_deleted_journal_without_a_head_file_is_refused_by_what_is_left_of_its_runs() {
+    let leaves: [(&str, fn(&Path)); 4] = [
+        ("leader.lock", |_| {}),
+        ("snapshot-", |store| {
+            let journal = open(store);
+            wait(journal.save(snapshot(&journal, 6, vec![7]))).expect("it is saved");
+        }),
+        ("archive.db", |store| {
+            let archive = SqliteArchive::open(store).expect("it opens");
+            wait(archive.keep(sealed_run(1, 3))).expect("it is kept");
+        }),
+        ("logs/", |store| {
+            let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
+            let logs = FileLogs::open(store).expect("it opens");
+            wait(logs.append(log, 0, b"ahoy".to_vec())).expect("it is written");
+        }),
+    ];
+    for (trace, leave) in leaves {
+        let store = folder();
+        lead(store.path(), 2);
+        leave(store.path());
+        if trace != "leader.lock" {
+            fs::remove_file(store.path().join("leader.lock")).expect("it is there");
+        }
+        for file in ["journal.db", "head"] {
+            fs::remove_file(store.path().join(file)).expect("it is there");
+        }
+        let error = refused(SqliteJournal::open(store.path(), now));
+        assert!(is_missing(&error, trace), "{trace}: {error:?}");
+        assert!(!store.path().join("journal.db").exists(), "{trace}: it is not made anew");
+        let accepted = SqliteJournal::open_accepting_loss(store.path(), now).expect("it opens");
+        let won = win(&accepted);
+        assert_eq!(won.history, StoreHistory::Lost, "{trace}");
+        put(&accepted, won.term, 0, 3);
+        drop(accepted);
+        assert_eq!(lead(store.path(), 1), StoreHistory::Unbroken, "{trace}");
+    }
+}
+
+/// As if it had been put back from long ago: an empty one in its place, or one that ends before a snapshot.
+#[test]
+fn a_journal_that_ends_before_a_snapshot_is_refused_without_a_head_file() {
+    for batches in [0, 2] {
+        let (store, backup) = (folder(), folder());
+        drop(open(backup.path()));
+        if batches > 0 {
+            lead(backup.path(), batches);
+        }
+        lead(store.path(), 5);
+        let journal = open(store.path());
+        wait(journal.save(snapshot(&journal, 15, vec![7]))).expect("it is saved");
+        drop(journal);
+        fs::copy(backup.path().join("journal.db"), store.path().join("journal.db"))
+            .expect("it is put back");
+        fs::remove_file(store.path().join("head")).expect("it is there");
+        let error = refused(SqliteJournal::open(store.path(), now));
+        assert!(is_missing(&error, "snapshot-"), "{batches}: {error:?}");
+        let accepted = SqliteJournal::open_accepting_loss(store.path(), now).expect("it opens");
+        assert_eq!(win(&accepted).history, StoreHistory::Lost);
+    }
+}
+
+/// Archive and logs are there before the first event.
+#[test]
+fn a_store_that_was_opened_and_never_led_is_new() {
+    let store = folder();
+    for _ in 0..2 {
+        drop(open(store.path()));
+        drop(SqliteArchive::open(store.path()).expect("it opens"));
+        drop(FileLogs::open(store.path()).expect("it opens"));
+    }
+    assert_eq!(lead(store.path(), 1), StoreHistory::Unbroken);
 }
 
 /// Of every flip in the log of SQLite, either all that was acknowledged is still there or the store says that it is not.
