@@ -13,7 +13,7 @@
 //! | what is compared | what it excludes |
 //! |---|---|
 //! | the recorded batch is in the journal | a journal that was cut |
-//! | device and inode of `journal.db` | a folder that was copied or unpacked elsewhere |
+//! | device, inode and time of birth of `journal.db` | a folder that was copied or unpacked, elsewhere or in its own place |
 //! | the system's boot id | a disk image that was put back; a disk that lost what it had confirmed |
 //! | the file was last changed when its content says that it was written | a copy over the files in place |
 //!
@@ -28,6 +28,8 @@ use std::fmt::Write as _;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
+#[cfg(unix)]
+use std::time::UNIX_EPOCH;
 
 use windlass_core::engine::StoreHistory;
 
@@ -169,7 +171,7 @@ pub(super) fn sync(folder: &Path) -> io::Result<()> {
 /// What tells the files of this journal, since this boot, from a copy of them.
 fn store(folder: &Path) -> io::Result<String> {
     let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
-    let journal = inode(&fs::metadata(folder.join(super::store::FILE))?);
+    let journal = identity(&fs::metadata(folder.join(super::store::FILE))?);
     Ok(format!("{journal} boot {}", boot.trim()))
 }
 
@@ -177,15 +179,19 @@ fn checksum(body: &str) -> String {
     blake3::hash(body.as_bytes()).to_hex()[..16].to_owned()
 }
 
+/// The file system gives the inode of a file that was removed to the next one. That one was born later, where the file
+/// system tells.
 #[cfg(unix)]
-fn inode(metadata: &Metadata) -> String {
+fn identity(metadata: &Metadata) -> String {
     use std::os::unix::fs::MetadataExt as _;
-    format!("device {} inode {}", metadata.dev(), metadata.ino())
+    let born = metadata.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let born = born.map_or(0, |age| age.as_nanos());
+    format!("device {} inode {} born {born}", metadata.dev(), metadata.ino())
 }
 
 /// Where files have no such names every history is unproven: a record says nothing that the next start would.
 #[cfg(not(unix))]
-fn inode(_metadata: &Metadata) -> String {
+fn identity(_metadata: &Metadata) -> String {
     format!("process {}", std::process::id())
 }
 

@@ -75,6 +75,22 @@ fn a_folder_that_was_copied_is_not_proven_until_its_leader_has_written() {
     assert_eq!(lead(copied.path(), 1), StoreHistory::Unbroken);
 }
 
+/// As soon as a copy can be put back: its files may have the inodes of those that were removed.
+#[test]
+fn a_backup_that_takes_the_place_of_files_that_were_removed_is_not_proven() {
+    for _ in 0..5 {
+        let (store, backup) = (folder(), folder());
+        lead(store.path(), 2);
+        copy(store.path(), backup.path());
+        lead(store.path(), 5);
+        for file in fs::read_dir(store.path()).expect("it is there").flatten() {
+            drop(fs::remove_file(file.path()));
+        }
+        copy(backup.path(), store.path());
+        assert_eq!(lead(store.path(), 1), StoreHistory::Unproven);
+    }
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the clock of a file system cannot be waited for")]
 fn a_backup_that_is_copied_over_the_files_in_place_is_not_proven() {
