@@ -43,7 +43,7 @@ mod sdk;
 mod station;
 #[cfg(feature = "sqlite")]
 mod tables;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "postgres", feature = "redis", target_os = "linux"))]
 mod witness;
 #[cfg(target_os = "linux")]
 mod worker;

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -31,7 +32,7 @@ impl Cluster {
     /// A controller that is another program.
     pub(crate) fn start_as(program: &str, place: Place, flags: &str) -> Self {
         let (port, program, flags) = (free_port(), program.to_owned(), flags.to_owned());
-        let controller = serve(&program, &place, port, &flags);
+        let controller = place.start_command(serve(&program, &place, port, &flags));
         let cluster = Self { place, controller, port, program, flags };
         cluster.answers();
         cluster
@@ -45,8 +46,20 @@ impl Cluster {
 
     /// Another one, on the same store and at the same place.
     pub(crate) fn restart(&mut self) {
-        self.controller = serve(&self.program, &self.place, self.port, &self.flags);
+        self.restart_with(|_| {});
+    }
+
+    /// Another one, whose command line or environment is changed first.
+    pub(crate) fn restart_with(&mut self, change: impl FnOnce(&mut Command)) {
+        self.begin_with(change);
         self.answers();
+    }
+
+    /// Starts another one, which need not answer.
+    pub(crate) fn begin_with(&mut self, change: impl FnOnce(&mut Command)) {
+        let mut command = serve(&self.program, &self.place, self.port, &self.flags);
+        change(&mut command);
+        self.controller = self.place.start_command(command);
     }
 
     fn answers(&self) {
@@ -172,7 +185,7 @@ pub(crate) fn worker_of<'a>(run: &'a Value, name: &str) -> &'a str {
     attempts.last().and_then(|it| it["worker"].as_str()).unwrap_or_default()
 }
 
-fn serve(program: &str, place: &Place, port: u16, flags: &str) -> Running {
+fn serve(program: &str, place: &Place, port: u16, flags: &str) -> Command {
     let mut command = place.program(program);
     command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
     // Most tests ask without one; those about tokens say which.
@@ -180,7 +193,7 @@ fn serve(program: &str, place: &Place, port: u16, flags: &str) -> Running {
         command.arg("--no-token");
     }
     command.args(flags.split_whitespace());
-    place.start_command(command)
+    command
 }
 
 /// A port that nobody has now. Somebody may take it in the next moment, which is not likely.

@@ -15,7 +15,7 @@ use windlass::logs::{LogStore, PostgresLogs};
 use windlass::tables::PostgresTables;
 
 use super::durability::{WATCH, write};
-use super::server::{Account, fresh_name, shared};
+use super::server::{Account, Server, fresh_name, shared};
 use crate::run::arrange::{deep, until};
 
 /// Runs a pooler until nobody holds the other end of its standard input any more, and leaves nothing of it.
@@ -27,35 +27,37 @@ const KEEPER: &str = r#"
     rm -rf "$1"
 "#;
 
-/// A pooler before the server of all tests.
-struct Bouncer {
+/// A pooler before a server.
+pub(crate) struct Bouncer {
     _keeper: Child,
     folder: PathBuf,
     /// Those that it knows and nobody has yet.
     roles: Mutex<Vec<String>>,
 }
 
-/// The pooler of this process.
+/// The pooler of this process, before the server of all tests.
 fn bouncer() -> &'static Bouncer {
     static BOUNCER: OnceLock<Bouncer> = OnceLock::new();
-    BOUNCER.get_or_init(Bouncer::start)
+    // More roles than all checks ask for, some of which kill a writer over and over.
+    BOUNCER.get_or_init(|| Bouncer::before(shared(), 3000))
 }
 
 impl Bouncer {
-    fn start() -> Self {
+    /// A pooler before this server, which knows so many roles.
+    pub(crate) fn before(server: &Server, roles: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let account = Account::of_servers();
         account.give(&folder);
-        let (here, there) = (folder.display(), shared().folder().display());
+        let (here, there) = (folder.display(), server.folder().display());
         let settings = format!(
             "[databases]\n* = host={there} port=5432\n[pgbouncer]\nlisten_port = 6432\n\
              unix_socket_dir = {here}\nauth_type = trust\nauth_file = {here}/roles\n\
              pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 1000\n\
-             server_idle_timeout = 2\n"
+             server_idle_timeout = 2\nserver_login_retry = 1\n"
         );
         fs::write(folder.join("pgbouncer.ini"), settings).expect("a file");
-        // It reads them once. More than all checks ask for, some of which kill a writer over and over.
-        let roles: Vec<String> = (0..3000).map(|_| fresh_name()).collect();
+        // It reads them once.
+        let roles: Vec<String> = (0..roles).map(|_| fresh_name()).collect();
         let lines: Vec<String> = roles.iter().map(|role| format!("\"{role}\" \"\"")).collect();
         fs::write(folder.join("roles"), lines.join("\n")).expect("a file");
         let mut keeper = account.command("sh");
@@ -69,8 +71,13 @@ impl Bouncer {
 
     /// The address of an empty schema that nobody else has, through the pooler, and its name.
     fn fresh(&self) -> (String, String) {
+        self.fresh_on(shared())
+    }
+
+    /// The same on the server that it stands before.
+    pub(crate) fn fresh_on(&self, server: &Server) -> (String, String) {
         let role = self.roles.lock().expect("nobody panicked").pop().expect("there are enough");
-        shared().make_role(&role);
+        server.make_role(&role);
         let host = self.folder.display().to_string().replace('/', "%2F");
         (format!("postgres://{role}@{host}:6432/postgres"), role)
     }

@@ -1,7 +1,7 @@
 //! Stores in a real PostgreSQL.
 
 mod archive;
-mod bouncer;
+pub(crate) mod bouncer;
 mod copy;
 mod durability;
 mod journal;

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 
 use super::scene::Scene;
 
-/// A fault. The order decides which number chooses which: the first are in every test run.
+/// A fault. The order decides which number plays which: the first are in every test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The start of a step does not return, by a file lease on its program, while its worker is stopped.
@@ -12,30 +12,148 @@ pub(super) enum Fault {
     KillWorkerAndGuard,
     KillTether,
     StopWorker,
-    StopGuard,
+    /// The tether alone enforces the deadline.
+    StopWorkerAndGuard,
     StopLeader,
+    /// A second worker starts from a copy of the state directory, on what looks like another host, while the first cannot
+    /// reach the controller and its step runs on.
+    SecondHost,
+    /// The controller goes on with an earlier copy of its store, while the step runs at a worker that cannot reach it.
+    RestoreStore,
+    /// The disk of the controller's store is full.
+    FullStoreDisk,
+    StopGuard,
     KillWorker,
     KillGuard,
     RestartLeader,
+    /// Like `RestoreStore`, but the record beside the journal shows that something is missing.
+    RestoreJournal,
+    /// The controller restarts twice, the second time with a clock that was set forward, while the worker is stopped.
+    ClockSetForward,
+    ClockSetBack,
+    /// The disk of the workers' state is full.
+    FullWorkerDisk,
+    /// The files of a PostgreSQL server are put back.
+    RestoreDatabase,
+    /// A PostgreSQL standby that lagged takes over.
+    PromoteStandby,
+    /// A PostgreSQL server behind a pooler crashes and is away.
+    CrashDatabase,
+    /// The Redis that workers reach the controller through is emptied.
+    FlushRedis,
 }
 
+/// What a fault happens to. Two faults of one round have nothing in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Worker,
+    Guard,
+    Tether,
+    Controller,
+}
+
+/// How far clocks are set.
+const HOURS: i64 = 7;
+
 impl Fault {
-    const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::HungStart,
         Self::KillWorkerAndGuard,
         Self::KillTether,
         Self::StopWorker,
-        Self::StopGuard,
+        Self::StopWorkerAndGuard,
         Self::StopLeader,
+        Self::SecondHost,
+        Self::RestoreStore,
+        Self::FullStoreDisk,
+        Self::StopGuard,
         Self::KillWorker,
         Self::KillGuard,
         Self::RestartLeader,
+        Self::RestoreJournal,
+        Self::ClockSetForward,
+        Self::ClockSetBack,
+        Self::FullWorkerDisk,
+        Self::RestoreDatabase,
+        Self::PromoteStandby,
+        Self::CrashDatabase,
+        Self::FlushRedis,
     ];
 
-    /// The fault that a number chooses.
-    pub(super) fn of(number: u64) -> Self {
-        let index = usize::try_from(number).unwrap_or(0) % Self::ALL.len();
-        Self::ALL[index]
+    /// Whether another one may come after it in the same round.
+    pub(super) fn goes_with(self, other: Self) -> bool {
+        let simple = other.needs_no_site() && other != Self::HungStart;
+        // A tether that is killed with its worker and guard leaves what nothing of windlass can kill.
+        let all = [Part::Worker, Part::Guard, Part::Tether];
+        let both: Vec<Part> = self.parts().iter().chain(other.parts()).copied().collect();
+        simple
+            && !self.parts().iter().any(|part| other.parts().contains(part))
+            && !all.iter().all(|part| both.contains(part))
+    }
+
+    const fn parts(self) -> &'static [Part] {
+        match self {
+            Self::StopWorker | Self::KillWorker | Self::SecondHost => &[Part::Worker],
+            Self::StopGuard | Self::KillGuard => &[Part::Guard],
+            Self::KillTether => &[Part::Tether],
+            Self::HungStart => &[Part::Worker, Part::Guard, Part::Tether],
+            Self::KillWorkerAndGuard | Self::StopWorkerAndGuard | Self::FullWorkerDisk => {
+                &[Part::Worker, Part::Guard]
+            }
+            Self::StopLeader | Self::RestartLeader | Self::FullStoreDisk | Self::CrashDatabase => {
+                &[Part::Controller]
+            }
+            Self::RestoreStore
+            | Self::RestoreJournal
+            | Self::ClockSetForward
+            | Self::ClockSetBack
+            | Self::RestoreDatabase
+            | Self::PromoteStandby
+            | Self::FlushRedis => &[Part::Worker, Part::Guard, Part::Tether, Part::Controller],
+        }
+    }
+
+    /// Whether it can happen to any cluster.
+    const fn needs_no_site(self) -> bool {
+        matches!(
+            self,
+            Self::StopWorker
+                | Self::StopWorkerAndGuard
+                | Self::StopGuard
+                | Self::StopLeader
+                | Self::KillWorker
+                | Self::KillGuard
+                | Self::KillTether
+                | Self::KillWorkerAndGuard
+                | Self::RestartLeader
+        )
+    }
+
+    /// Whether the lock passes on although it lasts.
+    pub(super) const fn passes_on(self) -> bool {
+        matches!(
+            self,
+            Self::StopWorker
+                | Self::StopWorkerAndGuard
+                | Self::KillWorker
+                | Self::KillGuard
+                | Self::KillTether
+                | Self::KillWorkerAndGuard
+                | Self::SecondHost
+                | Self::ClockSetForward
+                | Self::ClockSetBack
+        )
+    }
+
+    /// Whether the controller forgets what it granted.
+    pub(super) const fn loses_history(self) -> bool {
+        matches!(
+            self,
+            Self::RestoreStore
+                | Self::RestoreJournal
+                | Self::RestoreDatabase
+                | Self::PromoteStandby
+        )
     }
 
     /// Injects it, with the worker that has the lock as its victim.
@@ -43,6 +161,10 @@ impl Fault {
         match self {
             Self::HungStart | Self::StopWorker => scene.signal_worker(Signal::STOP),
             Self::StopGuard => scene.signal_guard(Signal::STOP),
+            Self::StopWorkerAndGuard => {
+                scene.signal_worker(Signal::STOP);
+                scene.signal_guard(Signal::STOP);
+            }
             Self::StopLeader => scene.cluster.controller.signal(Signal::STOP),
             Self::KillWorker => scene.signal_worker(Signal::KILL),
             Self::KillGuard => scene.signal_guard(Signal::KILL),
@@ -54,6 +176,14 @@ impl Fault {
                 scene.signal_guard(Signal::KILL);
             }
             Self::RestartLeader => scene.cluster.kill(),
+            Self::SecondHost => scene.start_second_host(),
+            Self::FullStoreDisk | Self::FullWorkerDisk => scene.site.disk().fill(),
+            Self::CrashDatabase => scene.site.database().stop(),
+            Self::FlushRedis => scene.site.flush_redis(),
+            Self::ClockSetForward => scene.restart_with_clock(HOURS),
+            Self::ClockSetBack => scene.restart_with_clock(-HOURS),
+            Self::RestoreStore | Self::RestoreJournal => scene.restore_store(self),
+            Self::RestoreDatabase | Self::PromoteStandby => scene.lose_database_history(),
         }
     }
 
@@ -62,12 +192,28 @@ impl Fault {
         match self {
             Self::HungStart => {
                 scene.give_lease_back();
+                // A start that went on now would show.
+                scene.until_lines(1);
                 scene.signal_worker(Signal::CONT);
             }
-            Self::StopWorker => scene.signal_worker(Signal::CONT),
             Self::StopGuard => scene.signal_guard(Signal::CONT),
+            Self::StopWorkerAndGuard => {
+                scene.signal_guard(Signal::CONT);
+                scene.signal_worker(Signal::CONT);
+            }
             Self::StopLeader => scene.cluster.controller.signal(Signal::CONT),
             Self::RestartLeader => scene.cluster.restart(),
+            Self::FullStoreDisk | Self::FullWorkerDisk => scene.make_room(),
+            Self::CrashDatabase => scene.restart_database(),
+            Self::FlushRedis => scene.start_more_workers(),
+            Self::StopWorker
+            | Self::ClockSetForward
+            | Self::ClockSetBack
+            | Self::RestoreStore
+            | Self::RestoreJournal
+            | Self::RestoreDatabase
+            | Self::PromoteStandby
+            | Self::SecondHost => scene.signal_worker(Signal::CONT),
             Self::KillWorker | Self::KillGuard | Self::KillTether | Self::KillWorkerAndGuard => {}
         }
     }

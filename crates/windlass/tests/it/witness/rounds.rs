@@ -1,30 +1,49 @@
 //! The rounds: which are played, and what each of them does.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::faults::Fault;
+use super::plan::Plan;
 use super::scene::Scene;
 use crate::run::arrange::deep;
 
-/// Those of the mechanisms that ended overlaps, and a stop of worker, guard and leader each, in every test run.
-const SHORT: [u64; 6] = [0, 1, 2, 3, 4, 5];
+/// How many of the first rounds are in every test run: the faults of the mechanisms that ended overlaps.
+const SHORT_ROUNDS: u64 = 9;
 const DEEP_ROUNDS: u64 = 200;
 
-/// The longest that all rounds may take; those that are left out are told.
-const DEEP_LIMIT: Duration = Duration::from_hours(1);
+/// The longest that all rounds may take. Too few rounds prove too little: the test fails.
+const DEEP_LIMIT: Duration = Duration::from_hours(2);
 
 #[test]
 fn no_lock_has_too_many_holders_and_each_step_one_outcome_whatever_fails() {
-    let began = Instant::now();
+    let (began, mut failed) = (Instant::now(), Vec::new());
     for number in rounds() {
-        if began.elapsed() > DEEP_LIMIT {
-            println!("rounds from {number} on are left out: {:?}", began.elapsed());
-            return;
+        assert!(
+            began.elapsed() < DEEP_LIMIT,
+            "rounds from {number} on did not run; {failed:?} failed"
+        );
+        if !is_good(number) {
+            failed.push(number);
         }
-        round(number);
     }
+    assert!(failed.is_empty(), "rounds {failed:?} failed; WINDLASS_WITNESS=NUMBER replays one");
+}
+
+/// Whether a round proved what it is for. One that this machine cannot play is good in a short test only.
+#[expect(clippy::print_stdout, reason = "a round tells how it is replayed")]
+fn is_good(number: u64) -> bool {
+    let began = Instant::now();
+    // If it panics the next rounds can still prove something.
+    let played = catch_unwind(AssertUnwindSafe(|| play(number)));
+    let end = match played {
+        Ok(true) => "done",
+        Ok(false) => "SKIPPED",
+        Err(_) => "FAILED",
+    };
+    println!("WINDLASS_WITNESS={number}: {end} after {:?}", began.elapsed());
+    played.is_ok_and(|played| played || !deep())
 }
 
 fn rounds() -> Vec<u64> {
@@ -32,21 +51,34 @@ fn rounds() -> Vec<u64> {
     match named.map(|(_, number)| number.parse().expect("WINDLASS_WITNESS is a number")) {
         Some(number) => vec![number],
         None if deep() => (0..DEEP_ROUNDS).collect(),
-        None => SHORT.to_vec(),
+        None => (0..SHORT_ROUNDS).collect(),
     }
 }
 
-#[expect(clippy::print_stdout, reason = "a round tells how it is replayed")]
-fn round(number: u64) {
-    let (fault, began) = (Fault::of(number), Instant::now());
-    let mut scene = Scene::start(number, fault);
-    scene.until_begun();
-    fault.inject(&mut scene);
-    scene.until_passed_on();
-    fault.heal(&mut scene);
+/// Plays a round; false where this machine cannot.
+#[expect(clippy::print_stdout, reason = "a round tells what it does")]
+fn play(number: u64) -> bool {
+    let plan = Plan::of(number);
+    let told = format!("WINDLASS_WITNESS={number}: {plan:?}");
+    println!("{told}");
+    let Some(mut scene) = Scene::start(&plan) else { return false };
+    scene.until_begun(&plan);
+    for fault in &plan.faults {
+        fault.inject(&mut scene);
+        scene.until_lines(plan.between);
+    }
+    if plan.loses_history() {
+        scene.is_withheld();
+    } else {
+        scene.until_passed_on(plan.passes_on());
+    }
+    for fault in plan.faults.iter().rev() {
+        fault.heal(&mut scene);
+    }
     let (run, testimony) = scene.end();
-    let told = format!("WINDLASS_WITNESS={number}, {fault:?}");
     testimony.check(1).unwrap_or_else(|why| panic!("{told}: {why}\n{testimony}"));
-    testimony.check_outcomes(&run).unwrap_or_else(|why| panic!("{told}: {why}\n{run}"));
-    println!("{told}: {:?}", began.elapsed());
+    if !plan.loses_history() {
+        testimony.check_outcomes(&run).unwrap_or_else(|why| panic!("{told}: {why}\n{run}"));
+    }
+    true
 }

@@ -1,61 +1,121 @@
 //! A round: a controller, two workers, and a run whose steps hold one lock.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::faults::Fault;
+use super::plan::Plan;
+use super::script::{STEPS, contender, pipeline, script};
+use super::second_host::copy;
+use super::site::Site;
 use super::testimony::Testimony;
 use crate::cluster::arrange::{Cluster, guard_of};
 use crate::guard::arrange::{children, is_tether};
 use crate::guard::tethers::LeasedProgram;
-use crate::run::arrange::{Running, until};
+use crate::run::arrange::{Place, Running, until};
 
 const WORKERS: [&str; 2] = ["one", "two"];
-const STEPS: [&str; 3] = ["first", "second", "third"];
 
 /// The longest that a fault lasts if the lock does not pass on: longer than a lease of 3 s.
 const LASTS: Duration = Duration::from_secs(6);
+/// How long a round looks whether a lock is withheld: much longer than a lease of 3 s.
+const WITHHELD: Duration = Duration::from_secs(8);
+/// The longest that a round waits for lines which may not come.
+const LINES_WITHIN: Duration = Duration::from_secs(1);
+/// How many lines are written after the lock has passed on and after all faults are healed, before a round goes on.
+const LINES_AFTER: usize = 10;
 
 pub(super) struct Scene {
     pub(super) cluster: Cluster,
+    pub(super) site: Site,
     workers: Vec<(&'static str, Running)>,
+    /// Processes that only have to run on.
+    pub(super) others: Vec<Running>,
     leased: Option<LeasedProgram>,
     run: String,
     /// The step that had the lock when the fault came, and its worker.
-    holder: (u64, String),
+    pub(super) holder: (u64, String),
     /// The guard of the holder's worker.
     guard: Option<Pid>,
-    /// Lines after which the fault comes.
-    after: usize,
 }
 
 impl Scene {
-    pub(super) fn start(number: u64, fault: Fault) -> Self {
-        let cluster = Cluster::start("--no-exec --lease-ttl 3s");
-        let start = |name: &'static str| (name, cluster.worker(name, "--slots 1"));
-        let workers = WORKERS.map(start).into();
-        let witness = cluster.place.path().join("witness");
-        let script = script(&witness.display().to_string());
-        let leased = (fault == Fault::HungStart).then(|| LeasedProgram::new(&script));
-        let run = cluster.submit(&pipeline(&script, leased.as_ref()));
-        let after = 1 + usize::try_from(number / 9 % 8).unwrap_or(0) * 3;
-        let holder = (0, String::new());
-        Self { cluster, workers, leased, run, holder, guard: None, after }
+    /// A cluster that works for a run; nothing where it cannot be had.
+    pub(super) fn start(plan: &Plan) -> Option<Self> {
+        let site = Site::of(plan.faults[0])?;
+        let cluster = Cluster::start_in(Place::with(""), &site.flags());
+        let leased = plan.faults.contains(&Fault::HungStart);
+        let leased = leased
+            .then(|| LeasedProgram::new(&script(&cluster.place.path().join("witness"), true)));
+        let (holder, guard) = ((0, String::new()), None);
+        let (workers, others, run) = (Vec::new(), Vec::new(), String::new());
+        let mut scene = Self { cluster, site, workers, others, leased, run, holder, guard };
+        scene.until_led();
+        scene.workers = WORKERS.map(|name| (name, scene.start_worker(name))).into();
+        if plan.loses_history() {
+            scene.prepare_loss();
+        }
+        let text = pipeline(&scene.witness(), plan.step, scene.leased.as_ref());
+        scene.run = scene.cluster.submit(&text);
+        Some(scene)
+    }
+
+    fn witness(&self) -> std::path::PathBuf {
+        self.cluster.place.path().join("witness")
+    }
+
+    /// Waits until the controller leads.
+    pub(super) fn until_led(&self) {
+        until("the controller leads", || {
+            matches!(self.cluster.try_ask("GET", "/workers", ""), Some((200, _)))
+        });
+    }
+
+    fn start_worker(&self, name: &str) -> Running {
+        let state = self.site.state(&self.cluster.place, name);
+        let worker = self.cluster.place.start(&self.worker_line(name, &state));
+        until(&format!("{name} has joined"), || self.cluster.status_of(name) == "online");
+        worker
+    }
+
+    /// How a worker is started.
+    pub(super) fn worker_line(&self, name: &str, state: &Path) -> String {
+        let join = self.site.join(self.cluster.port);
+        format!("worker --join {join} --name {name} --slots 1 --state {}", state.display())
+    }
+
+    /// Keeps what the controller knows now: what it learns from now on will be lost.
+    fn prepare_loss(&mut self) {
+        match &self.site {
+            Site::Database(database) => database.prepare(),
+            Site::Folder | Site::StoreDisk(_) | Site::WorkerDisk(_) | Site::Redis(_) => {
+                self.cluster.kill();
+                let place = self.cluster.place.path();
+                copy(&place.join("store"), &place.join("backup"));
+                self.cluster.restart();
+            }
+        }
+        self.until_led();
+        for name in WORKERS {
+            until(&format!("{name} is there"), || self.cluster.status_of(name) == "online");
+        }
     }
 
     fn testimony(&self) -> Testimony {
         Testimony::new(self.cluster.place.lines("witness"))
     }
 
-    /// Waits until a step has the lock, and is as far as the round wants it.
-    pub(super) fn until_begun(&mut self) {
+    /// Waits until the step has the lock, and is as far as the plan wants it.
+    pub(super) fn until_begun(&mut self, plan: &Plan) {
         if self.leased.is_some() {
             return self.until_it_hangs();
         }
-        until("a step has begun", || self.cluster.place.lines("witness").len() >= self.after);
+        let step = STEPS[plan.step];
+        until(&format!("{step} has begun"), || self.testimony().lines_of(step) >= plan.lines);
         self.holder = self.testimony().last_holder().expect("one has begun");
         self.guard = Some(guard_of(self.worker().pid()));
     }
@@ -75,18 +135,51 @@ impl Scene {
         self.holder = (0, found.expect("it was waited for").to_owned());
     }
 
-    /// Waits until another step has the lock, or the fault has lasted.
-    pub(super) fn until_passed_on(&self) {
-        let began = Instant::now();
-        until("the fault has lasted", || {
-            let holder = self.testimony().last_holder();
-            holder.is_some_and(|(fence, _)| fence > self.holder.0) || began.elapsed() > LASTS
+    /// Waits until there are so many more lines, or for a moment: perhaps nothing writes now.
+    pub(super) fn until_lines(&self, more: usize) {
+        let (began, count) = (Instant::now(), self.cluster.place.lines("witness").len());
+        until("there are more lines", || {
+            let now = self.cluster.place.lines("witness").len();
+            now >= count + more || began.elapsed() > LINES_WITHIN
         });
     }
 
-    /// The run and what was written, when the run has ended.
+    /// Waits until another step has the lock, or the faults have lasted, if it need not pass on.
+    pub(super) fn until_passed_on(&self, must: bool) {
+        let began = Instant::now();
+        until("the lock has passed on", || {
+            let holder = self.testimony().last_holder();
+            let passed = holder.is_some_and(|(fence, _)| fence > self.holder.0);
+            passed || (!must && began.elapsed() > LASTS)
+        });
+        // What of the former holder is still alive shows, before it hears of anything.
+        self.until_lines(LINES_AFTER);
+    }
+
+    /// A controller that forgot who has the lock grants it to no run for a while, and goes on otherwise.
+    pub(super) fn is_withheld(&self) {
+        let contender = self.cluster.submit(&contender(&self.witness()));
+        let began = Instant::now();
+        let free = "name: free\nsteps:\n  s: { run: 'true' }\n";
+        while began.elapsed() < WITHHELD {
+            let free = self.cluster.ended(&self.cluster.submit(free));
+            assert_eq!(free["status"], "succeeded", "a worker is there: {free}");
+            let holder = self.testimony().last_holder();
+            assert_eq!(holder.as_ref(), Some(&self.holder), "{}", self.testimony());
+        }
+        let (status, answer) =
+            self.cluster.post(&format!("/runs/{contender}/cancel"), &json!({ "level": "stop" }));
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(self.cluster.ended(&contender)["status"], "cancelled");
+    }
+
+    /// The run and what was written, when the run has ended. What the controller forgot is no run.
     pub(super) fn end(self) -> (Value, Testimony) {
-        let run = self.cluster.ended(&self.run);
+        self.until_lines(LINES_AFTER);
+        self.cluster.place.file("witness.go", "");
+        let known = self.cluster.try_ask("GET", &format!("/runs/{}", self.run), "");
+        let forgotten = known.is_some_and(|(status, _)| status == 404);
+        let run = if forgotten { Value::Null } else { self.cluster.ended(&self.run) };
         let testimony = self.testimony();
         (run, testimony)
     }
@@ -100,9 +193,14 @@ impl Scene {
         self.worker().signal(signal);
     }
 
+    pub(super) fn stop_worker(&self) {
+        self.signal_worker(Signal::STOP);
+    }
+
+    /// It fails if the guard ended with its worker.
     pub(super) fn signal_guard(&self, signal: Signal) {
         let guard = self.guard.expect("a step has begun");
-        kill_process(guard, signal).expect("it is there");
+        let _ = kill_process(guard, signal);
     }
 
     pub(super) fn kill_tethers(&self) {
@@ -119,34 +217,52 @@ impl Scene {
             leased.give_back();
         }
     }
-}
 
-/// What a step does: it says that it is alive, and so does a daemon of it that left its group and cleared its environment.
-fn script(witness: &str) -> String {
-    format!(
-        r#"host=$(uname -n)/$(readlink /proc/self/ns/pid)
-tell() {{ read up idle < /proc/uptime; echo "$1 $WINDLASS_STEP $WINDLASS_FENCE $WINDLASS_WORKER $host $up" >> {witness}; }}
-tell begin; sync {witness}
-(setsid env -i sh -c 'while :; do read up idle < /proc/uptime; echo "alive $0 $up" >> {witness}; sleep 0.03; done' "$WINDLASS_STEP $WINDLASS_FENCE $WINDLASS_WORKER $host" > /dev/null 2>&1 &)
-for i in 1 2 3 4 5 6 7 8 9 10 11 12; do tell alive; sleep 0.05; done
-tell end; sync {witness}"#
-    )
-}
-
-/// Steps with one lock; the first hangs as it executes a program, if one is leased.
-fn pipeline(script: &str, leased: Option<&LeasedProgram>) -> String {
-    let mut text = "name: witness\nsteps:\n".to_owned();
-    for (index, name) in STEPS.iter().enumerate() {
-        let head =
-            format!("  {name}:\n    lock: prod\n    retry: {{ lost: 9 }}\n    kill_grace: 1s\n");
-        let run = if let Some(leased) = leased.filter(|_| index == 0) {
-            format!("    priority: 9\n    run: exec {}\n", leased.path().display())
-        } else {
-            let lines: Vec<String> = script.lines().map(|line| format!("      {line}")).collect();
-            format!("    run: |\n{}\n", lines.join("\n"))
-        };
-        text.push_str(&head);
-        text.push_str(&run);
+    /// The controller goes on with an earlier copy of its store, or of its journal alone.
+    pub(super) fn restore_store(&mut self, fault: Fault) {
+        self.stop_worker();
+        self.cluster.kill();
+        let place = self.cluster.place.path();
+        let (store, backup) = (place.join("store"), place.join("backup"));
+        if fault == Fault::RestoreStore {
+            std::fs::remove_dir_all(&store).expect("it is there");
+            copy(&backup, &store);
+            return self.cluster.restart();
+        }
+        for file in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+            drop(std::fs::remove_file(store.join(file)));
+            if backup.join(file).exists() {
+                copy(&backup.join(file), &store.join(file));
+            }
+        }
+        self.cluster.begin_with(|_| {});
+        until("the loss is noticed", || self.cluster.controller.is_over());
+        let said = self.cluster.controller.said();
+        assert!(said.contains("--accept-lost-history"), "{said}");
+        self.cluster.restart_with(|command| {
+            command.arg("--accept-lost-history");
+        });
     }
-    text
+
+    /// The full disk has room again; what ended for want of it is started again.
+    pub(super) fn make_room(&mut self) {
+        self.site.disk().make_room();
+        if self.cluster.controller.is_over() {
+            self.cluster.restart();
+        }
+        self.until_led();
+        for index in 0..self.workers.len() {
+            if self.workers[index].1.is_over() {
+                self.workers[index].1 = self.start_worker(self.workers[index].0);
+            }
+        }
+    }
+
+    /// Workers that were forgotten have ended; others join.
+    pub(super) fn start_more_workers(&mut self) {
+        for (name, worker) in &mut self.workers {
+            until(&format!("{name} ends"), || worker.is_over());
+        }
+        self.others.extend(["three", "four"].map(|name| self.start_worker(name)));
+    }
 }

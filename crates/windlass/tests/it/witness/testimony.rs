@@ -27,6 +27,11 @@ impl Testimony {
         Some((words.get(2)?.parse().ok()?, (*words.get(3)?).to_owned()))
     }
 
+    /// How many lines a step has written.
+    pub(super) fn lines_of(&self, step: &str) -> usize {
+        self.lines.iter().filter(|line| line.split(' ').nth(1) == Some(step)).count()
+    }
+
     /// Proves that at no line more steps were alive than the lock has slots.
     pub(super) fn check(&self, slots: usize) -> Result<(), String> {
         let mut lives: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
@@ -84,6 +89,7 @@ fn a_former_holder_that_is_alive_after_the_next_has_begun_is_an_overlap() {
     let apart = ["begin a 1 w h 1", "alive a 1 w h 2", "begin b 2 v i 3", "end b 2 v i 4"];
     assert_eq!(of(&apart).check(1), Ok(()));
     assert_eq!(of(&apart).last_holder(), Some((2, "v".to_owned())));
+    assert_eq!(of(&apart).lines_of("b"), 2);
     let overlap = ["begin a 1 w h 1", "begin b 2 v i 3", "alive a 1 w h 3"];
     of(&overlap).check(1).unwrap_err();
     assert_eq!(of(&overlap).check(2), Ok(()));

@@ -1,0 +1,92 @@
+//! Wall clocks that are set, by a library that is loaded before libc.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::scene::Scene;
+use crate::run::arrange::{Place, until};
+
+const SOURCE: &str = include_str!("../../fixtures/set_clock.c");
+
+/// The library, compiled.
+pub(super) struct ClockLibrary {
+    folder: TempDir,
+}
+
+impl ClockLibrary {
+    pub(super) fn compile() -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let source = folder.path().join("set_clock.c");
+        std::fs::write(&source, SOURCE).expect("there is room for a file");
+        let library = Self { folder };
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(library.path()).arg(source);
+        assert!(compiler.arg("-ldl").status().is_ok_and(|it| it.success()), "cc compiles it");
+        library
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("set_clock.so")
+    }
+
+    /// A program that is started so sees the wall clock so many hours ahead.
+    pub(super) fn set(&self, command: &mut Command, hours: i64) {
+        command.env("LD_PRELOAD", self.path()).env("SET_CLOCK", (hours * 3600).to_string());
+    }
+}
+
+impl Scene {
+    /// The worker that has the lock is stopped, and the controller restarts twice: before it could know that the lease
+    /// has ended, the wall clock has another time.
+    pub(super) fn restart_with_clock(&mut self, hours: i64) {
+        let library = ClockLibrary::compile();
+        self.stop_worker();
+        self.cluster.kill();
+        self.cluster.restart();
+        self.cluster.kill();
+        self.cluster.restart_with(|command| library.set(command, hours));
+    }
+}
+
+const WAITS: &str = "\
+steps:
+  first: { run: 'echo >> began; until test -e go; do sleep 0.02; done' }
+  second: { needs: first, run: 'echo >> done' }
+";
+
+/// When the latest run was submitted, in seconds by the clock of the program.
+fn submitted(place: &Place) -> i64 {
+    let run = place.show();
+    let at = run["created_at"].as_str().expect("it has a time");
+    let seconds = Command::new("date").args(["+%s", "-d", at]).output().expect("there is date");
+    String::from_utf8_lossy(&seconds.stdout).trim().parse().expect("a number")
+}
+
+/// When a file was written last, in seconds by the clock of the file system.
+fn written(file: &Path) -> i64 {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(file).expect("it is there").mtime()
+}
+
+#[test]
+fn a_run_goes_on_in_a_folder_whose_last_clock_was_days_ahead() {
+    let (library, place) = (ClockLibrary::compile(), Place::with(WAITS));
+    let mut ahead = place.command("run");
+    library.set(&mut ahead, 3 * 24);
+    let mut ahead = place.start_command(ahead);
+    place.until_lines("began", 1);
+    ahead.signal(Signal::KILL);
+    until("it is dead", || ahead.is_over());
+    let days = (submitted(&place) - written(&place.path().join("began"))) / (24 * 3600);
+    assert_eq!(days, 3, "the program sees the clock that was set");
+    place.file("go", "");
+    let resumed = place.run("run --resume");
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    assert_eq!(place.lines("done").len(), 1);
+    let next = place.run("run");
+    assert_eq!(next.code, Some(0), "{next:?}");
+    assert_eq!(place.lines("done").len(), 2);
+}

@@ -1,0 +1,134 @@
+//! PostgreSQL servers that lose what was committed, or crash behind a pooler.
+
+use std::path::Path;
+
+use super::scene::Scene;
+use crate::ha::cable::Cable;
+use crate::postgres::bouncer::Bouncer;
+use crate::postgres::server::Server;
+use crate::run::arrange::until;
+
+/// A server of a round's own, and the way to it.
+pub(super) struct Database {
+    server: Server,
+    schema: String,
+    way: Way,
+    _folder: tempfile::TempDir,
+}
+
+/// How the controller reaches the server, and what can be done to it.
+enum Way {
+    /// Its files are put back as they were when the round was prepared.
+    Backup(Cable),
+    /// It has a standby, which is stopped when the round was prepared.
+    Standby(Cable, Box<Server>),
+    Pooler {
+        url: String,
+        _pooler: Bouncer,
+    },
+}
+
+impl Database {
+    pub(super) fn with_backup() -> Self {
+        Self::with(|server, folder| Way::Backup(cable(server, folder)))
+    }
+
+    pub(super) fn with_standby() -> Self {
+        Self::with(|server, folder| Way::Standby(cable(server, folder), Box::new(server.standby())))
+    }
+
+    pub(super) fn behind_pooler() -> Self {
+        Self::with(|server, _| {
+            let pooler = Bouncer::before(server, 10);
+            let (url, _) = pooler.fresh_on(server);
+            Way::Pooler { url, _pooler: pooler }
+        })
+    }
+
+    fn with(way: impl FnOnce(&Server, &Path) -> Way) -> Self {
+        let server = Server::start();
+        let (_, schema) = server.fresh();
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let way = way(&server, folder.path());
+        Self { server, schema, way, _folder: folder }
+    }
+
+    pub(super) fn url(&self) -> String {
+        let cable = match &self.way {
+            Way::Pooler { url, .. } => return url.clone(),
+            Way::Backup(cable) | Way::Standby(cable, _) => cable,
+        };
+        let (host, schema) = (cable.folder.display().to_string().replace('/', "%2F"), &self.schema);
+        format!("postgres://windlass@{host}/postgres?options=-csearch_path%3D{schema}")
+    }
+
+    /// What is committed from now on will be lost.
+    pub(super) fn prepare(&self) {
+        match &self.way {
+            Way::Backup(_) => {
+                self.server.stop();
+                self.server.back_up();
+                self.server.start_again();
+            }
+            Way::Standby(_, standby) => {
+                let head = format!("SELECT max(position) FROM {}.windlass_journal", self.schema);
+                until("the standby has what was committed", || {
+                    standby.psql(&head) == self.server.psql(&head)
+                });
+                standby.stop();
+            }
+            Way::Pooler { .. } => {}
+        }
+    }
+
+    /// The server has crashed, and what takes its place lacks what was committed since the preparation.
+    fn lose_history(&self) {
+        self.server.stop();
+        match &self.way {
+            Way::Backup(_) => {
+                self.server.restore();
+                self.server.start_again();
+            }
+            Way::Standby(cable, standby) => {
+                standby.start_again();
+                standby.promote();
+                cable.lead_to(&standby.socket());
+            }
+            Way::Pooler { .. } => panic!("a crash alone loses nothing"),
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.server.stop();
+    }
+
+    fn start_again(&self) {
+        self.server.start_again();
+    }
+}
+
+fn cable(server: &Server, folder: &Path) -> Cable {
+    Cable::lay(folder.join("cable"), &server.socket())
+}
+
+impl Scene {
+    /// The controller notices that what it knew is gone, ends, and is started again. The worker that has the lock cannot
+    /// reach it.
+    pub(super) fn lose_database_history(&mut self) {
+        self.stop_worker();
+        self.site.database().lose_history();
+        until("the controller that knew better ends", || self.cluster.controller.is_over());
+        let said = self.cluster.controller.said();
+        assert!(said.contains("the store has lost what was committed"), "{said}");
+        self.cluster.restart();
+        self.until_led();
+    }
+
+    pub(super) fn restart_database(&mut self) {
+        self.site.database().start_again();
+        if self.cluster.controller.is_over() {
+            self.cluster.restart();
+        }
+        self.until_led();
+    }
+}

@@ -1,0 +1,59 @@
+//! What looks like a second host: other processes, another boot, another name; the same files.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::scene::Scene;
+use crate::run::arrange::{Place, Running};
+
+/// Makes the namespaces. The child is the first process of its own, and everything in them ends with it.
+const UNSHARE: [&str; 6] = ["--pid", "--fork", "--mount-proc", "--mount", "--uts", "--kill-child"];
+
+/// The boot that the other host has.
+const BOOT: &str = "5ec0ad00-0000-4000-8000-00000000b007\n";
+
+/// Hides what shows that both are one host, and becomes the program.
+const BECOMES: &str = r#"
+mount --bind "$1" /proc/sys/kernel/random/boot_id && hostname second && shift && exec "$@"
+"#;
+
+/// Whether this process may make namespaces; if not, it prints so.
+#[expect(clippy::print_stdout, reason = "a round that was skipped says so")]
+pub(super) fn is_permitted() -> bool {
+    let made = Command::new("unshare").args(UNSHARE).arg("true").output();
+    let permitted = made.is_ok_and(|made| made.status.success());
+    if !permitted {
+        println!("skipped: only root can make a second host from namespaces");
+    }
+    permitted
+}
+
+/// Starts the program on the second host.
+fn start(place: &Place, line: &str) -> Running {
+    place.file("boot", BOOT);
+    let mut command = place.program("unshare");
+    command.args(UNSHARE).args(["sh", "-c", BECOMES, "sh"]).arg(place.path().join("boot"));
+    command.arg(env!("CARGO_BIN_EXE_windlass")).args(line.split_whitespace());
+    place.start_command(command)
+}
+
+/// Copies a folder with everything in it.
+pub(super) fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{} is copied", from.display());
+}
+
+impl Scene {
+    /// Starts a second worker from a copy of the state of the one that has the lock, which is stopped: it would kill its step
+    /// as soon as it heard of the other.
+    pub(super) fn start_second_host(&mut self) {
+        self.stop_worker();
+        let place = &self.cluster.place;
+        let state = self.site.state(place, &self.holder.1);
+        let copied = place.path().join("copied-state");
+        copy(&state, &copied);
+        let line = self.worker_line(&self.holder.1, &copied);
+        let second = start(place, &line);
+        self.others.push(second);
+    }
+}
