@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::engine::{Config, Decision, Engine, Event, Request, StoreHistory, Submit};
+use windlass_core::engine::{
+    Config, Decision, Engine, Event, ProvenTime, Request, StoreHistory, Submit,
+};
 use windlass_core::id::{RunId, Term};
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
@@ -85,6 +87,7 @@ impl Fleet {
             generation: 0,
             own: None,
             history: StoreHistory::Unbroken,
+            proven: ProvenTime::NONE,
         });
         for labels in &crew.labels {
             fleet.join(labels);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use windlass::conformance::block_on;
 use windlass::journal::{Append, BatchId, Journal, Position, Recorded, SqliteJournal};
 use windlass::store::Promise;
-use windlass_core::engine::{Config, Engine, Request, Submit};
+use windlass_core::engine::{Config, Engine, ProvenTime, Request, Submit};
 use windlass_core::id::{RunId, StepIx, Term};
 use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
 use windlass_core::outcome::RunStatus;
@@ -60,6 +60,7 @@ impl<'a> Led<'a> {
             generation: won.generation,
             history: won.history,
             own: None,
+            proven: ProvenTime::NONE,
         };
         let engine = Engine::new(Config::default());
         let (leader, effects) = Leader::take_over(engine, terms, BEGINNING, 0);

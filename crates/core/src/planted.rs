@@ -67,6 +67,10 @@ pub enum Bug {
     EmbargoSkipped,
     /// Locks wait for a part of a lease after lost history.
     EmbargoTooShort,
+    /// An embargo ends when journal time leaps at a takeover.
+    LeapEndsEmbargo,
+    /// An unconfirmed lease ends when journal time leaps at a takeover.
+    LeapEndsLease,
     /// A term that was won without proof of the history, and wrote nothing, leaves the next one none the wiser.
     UnprovenForgotten,
     /// A new life of a worker frees the locks of the former one, whatever is proven.
@@ -83,6 +87,8 @@ pub enum Bug {
     GuardLockFreedEarly,
     /// A leader counts a renewal without an answer as granted.
     RenewedAfterUnknown,
+    /// The number of a worker's life is the time of its host, whatever the number of the last one was.
+    IncarnationIsWallTime,
     /// A report that a life has ended is believed from a worker that was revoked.
     RevokedGuardBelieved,
     /// A lock that is released by force takes the other locks of its holder with it.
@@ -111,7 +117,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 51] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -142,6 +148,8 @@ impl Bug {
         Self::UnplaceableNeedIgnored,
         Self::EmbargoSkipped,
         Self::EmbargoTooShort,
+        Self::LeapEndsEmbargo,
+        Self::LeapEndsLease,
         Self::UnprovenForgotten,
         Self::NewLifeFreesLocks,
         Self::TetherIgnoresDeadline,
@@ -150,6 +158,7 @@ impl Bug {
         Self::HeldUpStartRuns,
         Self::GuardLockFreedEarly,
         Self::RenewedAfterUnknown,
+        Self::IncarnationIsWallTime,
         Self::RevokedGuardBelieved,
         Self::ForcedReleaseFreesAll,
         Self::PerWorkerCountsOneRun,

@@ -1,13 +1,15 @@
 //! Time in which no leader led: it counts against no waiting limit and no run deadline.
 //!
-//! An absence lasts from the last event before a takeover to the takeover's own `Led`. Both are in the journal, so every
-//! replay finds the same absences. A leader that decided nothing in its last minutes cannot be told from one that had
-//! ended by then: those minutes count as absence too, which lengthens a wait and never shortens it.
+//! An absence lasts from the last event before a takeover to the takeover's own `Led`, less what that [proves](super::leap) to
+//! have been led after the event. All of it is in the journal, so every replay finds the same absences. A leader that decided
+//! nothing in its last minutes, and that no standby saw renew its term, cannot be told from one that had ended by then: those
+//! minutes count as absence too, which lengthens a wait and never shortens it.
 //!
 //! Times after which nothing fails (back-off, aging, preferences, reserved locks) go on during an absence.
 
 use serde::{Deserialize, Serialize};
 
+use super::leap::ProvenTime;
 use super::state::Engine;
 use crate::planted::Bug;
 use crate::time::{Span, Time};
@@ -25,11 +27,24 @@ pub(super) struct Absences {
 }
 
 impl Absences {
-    /// An event at this time; `takes_over`: it is the first of a term.
-    pub(super) fn event(&mut self, at: Time, takes_over: bool) {
-        let began = self.last;
-        self.last = began.max(at);
-        if !takes_over || began == Time::ZERO || at <= began {
+    /// When the last event was.
+    pub(super) const fn last(&self) -> Time {
+        self.last
+    }
+
+    /// How long ago that was; zero before the first event.
+    pub(super) fn gap(&self, now: Time) -> Span {
+        if self.last == Time::ZERO { Span::ZERO } else { now.since(self.last) }
+    }
+
+    /// An event at this time; the first of a term has a proof of the time since the last one.
+    pub(super) fn event(&mut self, at: Time, takes_over: Option<ProvenTime>) {
+        let gap = self.gap(at);
+        let ended = self.last;
+        self.last = ended.max(at);
+        let Some(proven) = takes_over else { return };
+        let began = ended + proven.within(gap).led;
+        if ended == Time::ZERO || at <= began {
             return;
         }
         if self.spans.len() == ABSENCES_MAX {
@@ -67,9 +82,19 @@ mod tests {
     fn absences(events: &[(u64, bool)]) -> Absences {
         let mut absences = Absences::default();
         for (secs, takes_over) in events {
-            absences.event(at(*secs), *takes_over);
+            absences.event(at(*secs), takes_over.then_some(ProvenTime::NONE));
         }
         absences
+    }
+
+    #[test]
+    fn time_that_was_seen_to_be_led_is_no_absence() {
+        let mut absences = absences(&[(10, true), (20, false)]);
+        let proven = ProvenTime { passed: Span::secs(60), led: Span::secs(55) };
+        absences.event(at(80), Some(proven));
+        assert_eq!(absences.after(at(0)), Span::secs(5), "of 60 s");
+        absences.event(at(90), Some(ProvenTime { passed: Span::secs(99), led: Span::secs(99) }));
+        assert_eq!(absences.after(at(80)), Span::ZERO, "no longer than the gap");
     }
 
     #[test]

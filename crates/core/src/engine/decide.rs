@@ -3,6 +3,7 @@
 use super::config::{BATCH_BYTES_MAX, LOOKS_MAX};
 use super::event::Event;
 use super::history::{StoreHistory, TTL_MAX};
+use super::leap::ProvenTime;
 use super::request::{Answer, Decision, Denial, Request};
 use super::state::Engine;
 use super::timer::Timer;
@@ -61,8 +62,8 @@ impl Engine {
     /// Has one rule answer.
     pub(super) fn answer(&mut self, out: &mut Out, request: Request) -> Answer {
         match request {
-            Request::Lead { term, ttl, generation, own, history } => {
-                self.lead(out, (term, ttl, generation), own, history)
+            Request::Lead { term, ttl, generation, own, history, proven } => {
+                self.lead(out, (term, ttl, generation), own, (history, proven))
             }
             Request::Embargo { lasts } => self.embargo(out, lasts),
             Request::Register(register) => self.register(out, register),
@@ -142,7 +143,7 @@ impl Engine {
         out: &mut Out,
         (term, ttl, generation): (Term, Span, u16),
         own: Option<WorkerId>,
-        history: StoreHistory,
+        (history, proven): (StoreHistory, ProvenTime),
     ) -> Answer {
         if term <= self.term {
             return Answer::Denied(Denial::StaleTerm { asked: term, known: self.term });
@@ -163,7 +164,8 @@ impl Engine {
         let (generation, embargo) = self.after_history(history, generation);
         let embargo = embargo.max(self.condemned_embargo());
         let shared: Vec<WorkerId> = self.sharing_fate().collect();
-        self.emit(out, Event::Led { term, ttl, generation, own, embargo });
+        let proven = self.proven_now(proven);
+        self.emit(out, Event::Led { term, ttl, generation, own, embargo, proven });
         for worker in shared.into_iter().filter(|worker| own != Some(*worker)) {
             self.emit(out, Event::WorkerLost { worker });
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::leap::ProvenTime;
 use crate::access::{About, Act, Digest, NewToken, Principal};
 use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use crate::once::Origin;
@@ -31,6 +32,8 @@ pub enum Event {
         /// Until when no step is granted that must not run beside a lost grant of itself or of its locks; `None` where
         /// the history is proven to be unbroken.
         embargo: Option<Time>,
+        /// What its leader could prove of the time since the last event. The rest of it moves ends that real time brings.
+        proven: ProvenTime,
     },
     /// A worker joined, or came back with a new incarnation.
     WorkerRegistered {
@@ -288,6 +291,12 @@ pub enum Event {
 }
 
 impl Event {
+    /// What a takeover of a store that was led under that term proves of the time since the last event; `None` if it is none.
+    pub(super) fn takes_over_from(&self, last: Term) -> Option<ProvenTime> {
+        let Self::Led { term, proven, .. } = self else { return None };
+        (*term != last).then_some(*proven)
+    }
+
     /// The run that it is about; `None` for what concerns the whole cluster.
     pub const fn run(&self) -> Option<RunId> {
         match self {

@@ -172,7 +172,7 @@ impl Event {
 
     fn data(&self) -> Value {
         match self {
-            Self::Led { term, ttl, generation, own, embargo } => json!({
+            Self::Led { term, ttl, generation, own, embargo, .. } => json!({
                 "term": term.0,
                 "ttl_ms": ttl.as_millis(),
                 "generation": generation,

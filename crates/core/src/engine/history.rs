@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::decide::Out;
 use super::event::Event;
 use super::lane::Lane;
+use super::leap::ProvenTime;
 use super::request::Answer;
 use super::state::Engine;
 use crate::id::Fence;
@@ -62,7 +63,7 @@ pub enum StoreHistory {
 pub(super) struct Embargo {
     /// When the newest one began: runs that came later cannot have been granted in the lost part.
     pub(super) since: Time,
-    /// When every lost grant has ended.
+    /// When every lost grant has ended; leaps of journal time [move](super::leap) it.
     pub(super) until: Time,
 }
 
@@ -91,7 +92,8 @@ impl Engine {
     pub(super) fn embargo(&mut self, out: &mut Out, lasts: Span) -> Answer {
         let (term, ttl, generation, own) = (self.term, self.ttl, self.generation, self.own);
         let embargo = Some(self.now + lasts.min(TTL_MAX));
-        self.emit(out, Event::Led { term, ttl, generation, own, embargo });
+        let proven = ProvenTime::NONE;
+        self.emit(out, Event::Led { term, ttl, generation, own, embargo, proven });
         Answer::Done
     }
 
@@ -136,6 +138,9 @@ impl Engine {
         let Some(generation) = beyond.generation().checked_add(1) else { return };
         let (generation, embargo) = self.after_history(StoreHistory::Lost, generation);
         let (term, ttl, own) = (self.term, self.ttl, self.own);
-        self.emit(out, Event::Led { term, ttl, generation, own, embargo });
+        self.emit(
+            out,
+            Event::Led { term, ttl, generation, own, embargo, proven: ProvenTime::NONE },
+        );
     }
 }

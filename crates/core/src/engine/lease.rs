@@ -26,8 +26,11 @@ pub(super) struct Lease {
     /// When that was.
     pub(super) since: Time,
     pub(super) ttl: Span,
-    /// The first takeover after `since`: without a confirmation it ends one TTL later.
+    /// The first takeover after `since`, later by what journal time has leapt after it: without a confirmation it ends one TTL
+    /// later.
     pub(super) led_since: Option<Time>,
+    /// How far journal time has leapt since its step started: the step does not count that.
+    pub(super) leapt: Span,
     pub(super) started_at: Option<Time>,
     /// When its step should have been ended by its worker at the latest.
     pub(super) overdue_at: Option<Time>,

@@ -13,7 +13,7 @@
 //! | `judge`, `sealed` | which reported outcome counts; leases of sealed runs that a report may still come of |
 //! | `ending` | what follows when a lease ends: done, retry or another hand-out |
 //! | `settle`, `crewed` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
-//! | `absence`, `clock_doubt` | time in which no leader led; time that nothing may be deleted by |
+//! | `absence`, `leap`, `clock_doubt` | time in which no leader led; time at a takeover that nothing proves; time that nothing may be deleted by |
 //! | `once` | what is done once under a key: whose it is, who waits, who takes over what is on record |
 //! | `condemned` | runs that an operator condemned because the store cannot be folded with them |
 //! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
@@ -51,6 +51,7 @@ mod invariants;
 mod judge;
 mod keys;
 mod lane;
+mod leap;
 mod lease;
 mod lock;
 mod once;
@@ -86,6 +87,7 @@ pub use event_json::json_list;
 pub use history::{StoreHistory, TTL_MAX};
 pub use invariants::Violation;
 pub use lane::AGING;
+pub use leap::ProvenTime;
 pub use once::KeyReport;
 pub use queue::ClassReport;
 pub use report::{

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::event::{CancelLevel, Event, Reused, RunOptions, Unplaceable};
 use super::history::StoreHistory;
+use super::leap::ProvenTime;
 use super::standing::Contacts;
 use crate::access::{Digest, NewToken, Principal};
 use crate::id::{Fence, Incarnation, RunId, Term, TokenId, WorkerId};
@@ -26,6 +27,8 @@ pub enum Request {
         own: Option<WorkerId>,
         /// Whether grants may be missing from the journal that it has folded.
         history: StoreHistory,
+        /// What it can prove of the time since the newest event that it has folded.
+        proven: ProvenTime,
     },
     /// Grants of another store may still run, for this long: this leader follows one whose history it does not have.
     Embargo {

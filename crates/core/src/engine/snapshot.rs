@@ -42,9 +42,19 @@ impl Engine {
             }
         }
         for (at, lease) in self.leases.iter() {
-            let Lease { fence, life, since, ttl, led_since, started_at, overdue_at, locks, .. } =
-                lease;
-            let times = (since, ttl, led_since, started_at, overdue_at);
+            let Lease {
+                fence,
+                life,
+                since,
+                ttl,
+                led_since,
+                leapt,
+                started_at,
+                overdue_at,
+                locks,
+                ..
+            } = lease;
+            let times = (since, ttl, led_since, leapt, started_at, overdue_at);
             writeln!(text, "lease {at} {fence} {life} {times:?} {locks:?}")?;
         }
         for worker in self.worker_ids.values().map(|worker| &self.workers[*worker]) {

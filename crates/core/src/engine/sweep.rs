@@ -193,8 +193,8 @@ impl Engine {
         let (Some(started), Some(timeout)) = (lease.started_at, spec.timeout) else {
             return;
         };
-        if started + timeout + spec.kill_grace + lease.ttl > self.now {
-            // A new leader's longer TTL has moved it.
+        if started + timeout + spec.kill_grace + lease.ttl + lease.leapt > self.now {
+            // A new leader's longer TTL has moved it, or a leap of time.
             return self.watch_overdue(lease_ix);
         }
         let (step, fence, worker) = (lease.step, lease.fence, lease.worker);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::{Answer, BATCH_BYTES_MAX, Engine, Event, Request, StoreHistory};
+use crate::engine::{Answer, BATCH_BYTES_MAX, Engine, Event, ProvenTime, Request, StoreHistory};
 use crate::id::{Term, WorkerId};
 use crate::planted::Bug;
 use crate::session::Reply;
@@ -23,6 +23,8 @@ pub struct TermsOfOffice {
     pub own: Option<WorkerId>,
     /// Whether grants may be missing from what the engine has folded.
     pub history: StoreHistory,
+    /// What can be proven of the time since the newest event that it has folded.
+    pub proven: ProvenTime,
 }
 
 /// The distance between the names of a leader's batches: odd, so that names repeat only after 2^64 batches, and large, so
@@ -94,7 +96,7 @@ impl<W> Leader<W> {
         now: Time,
         luck: u64,
     ) -> (Self, Vec<Effect<W>>) {
-        let TermsOfOffice { term, head, ttl, generation, own, history } = won;
+        let TermsOfOffice { term, head, ttl, generation, own, history, proven } = won;
         let mut leader = Self {
             engine,
             term,
@@ -103,7 +105,7 @@ impl<W> Leader<W> {
             appending: false,
             next_batch: luck,
         };
-        let lead = Request::Lead { term, ttl, generation, own, history };
+        let lead = Request::Lead { term, ttl, generation, own, history, proven };
         let effects = leader.decide(None, lead, now, luck);
         (leader, effects)
     }

@@ -1,6 +1,6 @@
 //! An idle worker has leases asked back that others hold ahead of their slots.
 
-use windlass_core::engine::{Config, Engine, Request, StoreHistory, Submit};
+use windlass_core::engine::{Config, Engine, ProvenTime, Request, StoreHistory, Submit};
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, Term, WorkerId};
 use windlass_core::plan::{Placement, StepSpec};
 use windlass_core::requirement::Requirement;
@@ -73,7 +73,8 @@ fn needing(label: &str) -> StepSpec {
 fn an_idle_worker_finds_a_lease_that_it_may_have_behind_thousands_that_it_may_not() {
     let mut story = Story { engine: Engine::new(Config::default()), seqs: [0; 64] };
     let (term, ttl, history) = (Term(1), TTL, StoreHistory::Unbroken);
-    let lead = Request::Lead { term, ttl, generation: 0, own: None, history };
+    let proven = ProvenTime::NONE;
+    let lead = Request::Lead { term, ttl, generation: 0, own: None, history, proven };
     story.engine.decide(lead, now(), 7);
     let plan = Sketch::draw("ship", |plan| {
         let steps = HOLDERS * u64::from(SLOTS) * 2;

@@ -1,8 +1,8 @@
 //! Endings of many steps at once, in bounded bites; and runs that take over outcomes of earlier ones.
 
 use windlass_core::engine::{
-    Answer, CancelLevel, Config, Denial, Engine, REUSED_BYTES_MAX, Request, Reused, RunOptions,
-    StoreHistory, Submit,
+    Answer, CancelLevel, Config, Denial, Engine, ProvenTime, REUSED_BYTES_MAX, Request, Reused,
+    RunOptions, StoreHistory, Submit,
 };
 use windlass_core::id::{Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
@@ -26,6 +26,7 @@ fn long_chain() -> (Engine, LeaseRef) {
         generation: 0,
         own: None,
         history: StoreHistory::Unbroken,
+        proven: ProvenTime::ALL,
     };
     engine.decide(lead, NOW, 0);
     for (number, name) in [(1, "alpha"), (2, "beta")] {

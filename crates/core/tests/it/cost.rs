@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_core::engine::{
-    Answer, BATCH_BYTES_MAX, CancelLevel, Config, Denial, Engine, Event, Request, RunOptions,
-    StoreHistory, Submit, TTL_MAX, Warning,
+    Answer, BATCH_BYTES_MAX, CancelLevel, Config, Denial, Engine, Event, ProvenTime, Request,
+    RunOptions, StoreHistory, Submit, TTL_MAX, Warning,
 };
 use windlass_core::id::{RunId, StepIx, Term};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, OutcomeKind, Output, RunStatus};
@@ -46,6 +46,7 @@ impl Measured {
             generation: 0,
             own: None,
             history: StoreHistory::Unbroken,
+            proven: ProvenTime::ALL,
         };
         measured.ask(lead);
         let register = Request::Register(measured.worker.register());

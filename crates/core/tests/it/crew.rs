@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::engine::{
-    Answer, Config, Decision, Engine, Event, Request, RunOptions, StoreHistory, Submit, Warning,
-    Why,
+    Answer, Config, Decision, Engine, Event, ProvenTime, Request, RunOptions, StoreHistory, Submit,
+    Warning, Why,
 };
 use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
@@ -45,6 +45,8 @@ pub(crate) struct Crew {
     pub(crate) journal: Vec<Event>,
     /// When each of it was decided.
     times: Vec<Time>,
+    /// What new leaders can prove of the time since the last event.
+    pub(crate) proven: ProvenTime,
     /// Whether workers once exchanged without end in one instant.
     pub(crate) restless: bool,
 }
@@ -66,6 +68,7 @@ impl Crew {
             runs: Vec::new(),
             journal: Vec::new(),
             times: Vec::new(),
+            proven: ProvenTime::ALL,
             restless: false,
         };
         crew.lead(TTL, Some(FIRST_LEADER), StoreHistory::Unbroken);
@@ -329,7 +332,8 @@ impl Crew {
 
     fn lead(&mut self, ttl: Span, own: Option<WorkerId>, history: StoreHistory) {
         let (term, generation) = (Term(self.engine.term().0 + 1), self.engine.generation());
-        let answer = self.ask(Request::Lead { term, ttl, generation, own, history });
+        let answer =
+            self.ask(Request::Lead { term, ttl, generation, own, history, proven: self.proven });
         assert_eq!(answer, Answer::Done);
     }
 

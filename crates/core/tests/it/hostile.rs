@@ -1,7 +1,7 @@
 //! Workers, guards and clients that are wrong or hostile: what they say is bounded, judged and never believed blindly.
 
 use windlass_core::engine::{
-    Answer, Config, Denial, Engine, Event, Request, Settled, StoreHistory, Submit,
+    Answer, Config, Denial, Engine, Event, ProvenTime, Request, Settled, StoreHistory, Submit,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
@@ -66,6 +66,7 @@ fn lead(config: Config, ttl: Span) -> Answer {
         generation: 0,
         own: None,
         history: StoreHistory::Unbroken,
+        proven: ProvenTime::ALL,
     };
     Engine::new(config).decide(request, Time::from_millis(1_200_000), 1).answer
 }
@@ -248,6 +249,7 @@ fn a_generation_of_the_store_that_has_passed_cannot_lead() {
         generation,
         own: None,
         history: StoreHistory::Unbroken,
+        proven: ProvenTime::ALL,
     };
     let mut crew = Crew::new().worker("alpha", 1, []);
     assert_eq!(crew.ask(lead(Term(2), 1)), Answer::Done);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::engine::{
-    Answer, BATCH_BYTES_MAX, Config, Engine, Request, StoreHistory, Submit,
+    Answer, BATCH_BYTES_MAX, Config, Engine, ProvenTime, Request, StoreHistory, Submit,
 };
 use windlass_core::id::{RunId, Term};
 use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
@@ -25,6 +25,7 @@ fn leader_with_luck(luck: u64) -> (Leader<&'static str>, Batch) {
         generation: 0,
         own: None,
         history: StoreHistory::Unbroken,
+        proven: ProvenTime::ALL,
     };
     let (leader, effects) = Leader::take_over(Engine::new(Config::default()), won, NOW, luck);
     let [Effect::Append(batch)] = &effects[..] else {

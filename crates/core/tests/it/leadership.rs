@@ -1,6 +1,6 @@
 //! Leaders change: what runs goes on, and what nobody vouches for ends.
 
-use windlass_core::engine::{Answer, Denial, Request, StoreHistory};
+use windlass_core::engine::{Answer, Denial, ProvenTime, Request, StoreHistory};
 use windlass_core::id::{Fence, Seq, Term};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::{Placement, Retry, StepSpec};
@@ -107,6 +107,7 @@ fn a_term_that_is_not_newer_is_denied() {
         generation: 0,
         own: None,
         history: StoreHistory::Unbroken,
+        proven: ProvenTime::ALL,
     };
     let stale = Denial::StaleTerm { asked: Term(2), known: Term(2) };
     assert_eq!(crew.ask(lead), Answer::Denied(stale));

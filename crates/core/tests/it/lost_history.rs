@@ -1,6 +1,6 @@
 //! Takeovers without proof that nothing was lost: lost grants may still run, and nothing is granted beside them.
 
-use windlass_core::engine::{Answer, Denial, Request, StoreHistory, TTL_MAX, Why};
+use windlass_core::engine::{Answer, Denial, ProvenTime, Request, StoreHistory, TTL_MAX, Why};
 use windlass_core::id::Term;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{Retry, StepSpec};
@@ -130,8 +130,14 @@ fn wait_for_lock_does_not_count_an_embargo() {
 fn leases_longer_than_an_embargo_are_refused() {
     let mut crew = Crew::new();
     let (term, ttl) = (Term(9), TTL_MAX + Span::millis(1));
-    let lead =
-        Request::Lead { term, ttl, generation: 0, own: None, history: StoreHistory::Unbroken };
+    let lead = Request::Lead {
+        term,
+        ttl,
+        generation: 0,
+        own: None,
+        history: StoreHistory::Unbroken,
+        proven: ProvenTime::ALL,
+    };
     let denial = Denial::TooLongLeases { ttl, max: TTL_MAX };
     assert_eq!(crew.ask(lead), Answer::Denied(denial));
 }

@@ -22,6 +22,7 @@ mod instances;
 mod late_outcomes;
 mod leader;
 mod leadership;
+mod leaps;
 mod lining_up;
 mod lock_order;
 mod locks;

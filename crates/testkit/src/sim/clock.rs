@@ -24,9 +24,39 @@ impl Clock {
     }
 }
 
+/// A clock that is set: that of the store, or of a host. It shows the true time from a day on, until it jumps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WallClock {
+    shift: i64,
+}
+
+/// Where wall clocks begin: far enough from zero to be set back.
+const EPOCH: u64 = 1_000 * 24 * 60 * 60 * 1000;
+
+impl WallClock {
+    pub(crate) const fn jumps(&mut self, by: i64) {
+        self.shift = self.shift.saturating_add(by);
+    }
+
+    /// What it shows at the true time.
+    pub(crate) const fn shows(self, truth: u64) -> u64 {
+        (EPOCH + truth).saturating_add_signed(self.shift)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wall_clock_jumps_both_ways() {
+        let mut wall = WallClock::default();
+        let before = wall.shows(1_000);
+        wall.jumps(-500);
+        assert_eq!(wall.shows(1_000), before - 500);
+        wall.jumps(86_400_000);
+        assert_eq!(wall.shows(1_001), before + 86_399_501);
+    }
 
     #[test]
     fn a_clock_shows_what_was_waited_for_and_not_a_tick_later() {

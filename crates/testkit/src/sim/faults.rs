@@ -34,6 +34,8 @@ impl World<'_> {
             FaultKind::StoreCut(leader) => {
                 self.leaders[leader].store_cut_until = until;
             }
+            FaultKind::StoreClockJumps(by) => self.journal.clock.jumps(by),
+            FaultKind::HostClockJumps(worker, by) => self.workers[worker].wall_clock.jumps(by),
             FaultKind::Island => self.island_forms(until),
             FaultKind::CutUp(worker) => self.workers[worker].cut_up(until),
             FaultKind::CutDown(worker) => self.workers[worker].cut_down(until),
@@ -180,6 +182,8 @@ impl World<'_> {
             | FaultKind::CutAll
             | FaultKind::HoldersCut
             | FaultKind::Island
+            | FaultKind::StoreClockJumps(_)
+            | FaultKind::HostClockJumps(..)
             | FaultKind::RollBack(..)
             | FaultKind::Cancel(..)
             | FaultKind::StoreCut(_)

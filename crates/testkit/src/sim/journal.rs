@@ -5,6 +5,7 @@ use windlass_core::id::{Fence, Term};
 use windlass_core::planted::{Bug, Bugs};
 use windlass_core::time::Time;
 
+use super::clock::WallClock;
 use super::maintenance::sealed_run;
 use super::schedule::{CrashPoint, FaultKind};
 use super::witness::Committed;
@@ -19,7 +20,12 @@ pub(crate) struct Record {
     pub(crate) batch: u64,
     pub(crate) at: Time,
     pub(crate) event: Event,
+    /// When the journal took it, in true time.
+    pub(crate) truth: u64,
 }
+
+/// What tells the last event of a journal from others: its position and its batch.
+pub(crate) type HeadName = (usize, Option<u64>);
 
 /// The store's state.
 #[derive(Clone, Debug)]
@@ -29,6 +35,8 @@ pub(crate) struct Journal {
     /// Whose holder may write: none once it has resigned.
     held: Option<Term>,
     expires: u64,
+    /// What the store takes for the time: a takeover begins journal time with it.
+    pub(crate) clock: WallClock,
     /// What it can say of its history, until a leader has recorded it.
     history: StoreHistory,
     /// What is wrong with it now.
@@ -59,7 +67,7 @@ pub(crate) struct Append {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreResult {
     Led(Term, u64, StoreHistory),
-    NotLed,
+    NotLed(HeadName),
     Renewed,
     Resigned,
     Appended(u64),
@@ -85,6 +93,7 @@ impl Default for Journal {
             term: Term::default(),
             held: None,
             expires: 0,
+            clock: WallClock::default(),
             history: StoreHistory::Unbroken,
             ills: Vec::new(),
         }
@@ -94,7 +103,7 @@ impl Default for Journal {
 impl Journal {
     fn campaign(&mut self, now: u64, bugs: Bugs) -> StoreResult {
         if now < self.expires {
-            return StoreResult::NotLed;
+            return StoreResult::NotLed(self.head());
         }
         self.term = Term(self.term.0 + 1);
         self.held = Some(self.term);
@@ -103,7 +112,7 @@ impl Journal {
         if bugs.on(Bug::UnprovenForgotten) {
             self.history = StoreHistory::Unbroken;
         }
-        StoreResult::Led(self.term, now, history)
+        StoreResult::Led(self.term, self.clock.shows(now), history)
     }
 
     fn renew(&mut self, term: Term, now: u64) -> StoreResult {
@@ -121,6 +130,10 @@ impl Journal {
             (self.held, self.expires) = (None, now);
         }
         held
+    }
+
+    pub(crate) fn head(&self) -> HeadName {
+        (self.records.len(), self.records.last().map(|record| record.batch))
     }
 
     fn holds(&self, append: &Append) -> bool {
@@ -230,13 +243,13 @@ impl World<'_> {
         for (at, event) in append.events {
             self.tell_record(append.term, &event);
             let (term, current) = (append.term, self.journal.term);
-            let record = Committed { term, current, at, event: &event };
+            let record = Committed { term, current, at, truth: self.now, event: &event };
             let seen = self.witness.commit(&record, &mut self.marks);
             self.check(seen);
             if let Event::WorkerRevoked { worker } = event {
                 self.thief_lies(usize::try_from(worker.0).expect("workers are few"));
             }
-            self.journal.records.push(Record { batch: append.batch, at, event });
+            self.journal.records.push(Record { batch: append.batch, at, event, truth: self.now });
             self.note_sealing();
         }
         // The first batch of a term records what its leader found.

@@ -1,7 +1,7 @@
 //! Leaders: they win terms, trust them for a while, and lose them or hand them over. The real
 //! [`Leader`] decides what they say; `batch` carries it out.
 
-use windlass_core::engine::{Engine, Request, StoreHistory};
+use windlass_core::engine::{Engine, ProvenTime, Request, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::leader::{Leader, Tenure, TermsOfOffice};
 use windlass_core::planted::Bug;
@@ -11,7 +11,7 @@ use windlass_core::time::{Span, Time};
 use super::batch::{Asked, Asker};
 use super::client::ClientAnswer;
 use super::clock::Clock;
-use super::journal::{FailedOp, StoreOp, StoreResult, TERM_TTL};
+use super::journal::{FailedOp, HeadName, StoreOp, StoreResult, TERM_TTL};
 use super::link::{Down, Up};
 use super::schedule::CrashPoint;
 use super::world::{Ev, World};
@@ -36,6 +36,8 @@ pub(crate) struct LeaderNode {
     /// It wants no term before, in true time: it has just handed one over.
     rests_until: u64,
     wakes_at: u64,
+    /// The newest event that it has seen while it stood by, and when it saw that first, on its own clock.
+    seen: Option<(HeadName, Time)>,
     pub(crate) lead: Option<Lead>,
 }
 
@@ -72,6 +74,7 @@ impl LeaderNode {
             asked_at: None,
             rests_until: 0,
             wakes_at: 0,
+            seen: None,
             lead: None,
         }
     }
@@ -90,6 +93,7 @@ impl LeaderNode {
 
     pub(crate) fn crash(&mut self) {
         (self.lead, self.asked_at, self.up) = (None, None, false);
+        self.seen = None;
         self.crashes_at = None;
         self.life += 1;
     }
@@ -214,9 +218,13 @@ impl World<'_> {
             StoreResult::Stale => self.steps_down(leader, "its term has passed"),
             StoreResult::Failed(FailedOp::Append) => self.append_failed(leader),
             StoreResult::Failed(FailedOp::Renew) => self.renewal_failed(leader),
-            StoreResult::NotLed | StoreResult::Failed(FailedOp::Campaign) => {
-                self.leaders[leader].asked_at = None;
+            StoreResult::NotLed(head) => {
+                let it = &mut self.leaders[leader];
+                it.asked_at = None;
+                let local = it.clock.local(self.now);
+                it.seen = it.seen.filter(|(known, _)| *known == head).or(Some((head, local)));
             }
+            StoreResult::Failed(FailedOp::Campaign) => self.leaders[leader].asked_at = None,
             // Who resigns has stepped down already and hears nothing of it.
             StoreResult::Resigned | StoreResult::Failed(FailedOp::Resign) => {}
         }
@@ -251,7 +259,8 @@ impl World<'_> {
         let Some(engine) = self.rebuild() else { return };
         let last = self.journal.records.last().map_or(Time::ZERO, |record| record.at);
         let local = self.leaders[leader].clock.local(self.now);
-        let base = Time::from_millis(store_now).max(last);
+        let proven = self.proven(leader, local);
+        let base = Time::from_millis(store_now).max(last + proven.passed);
         if engine.counts().leases > 0 {
             self.marks.hit("takeover with open leases");
         }
@@ -263,6 +272,7 @@ impl World<'_> {
             generation: engine.generation(),
             own: own.map(|worker| WorkerId(worker as u64)),
             history,
+            proven,
         };
         let (machine, effects) = Leader::take_over(engine, won, base, self.rng.next());
         self.leaders[leader].lead = Some(Lead {
@@ -274,6 +284,15 @@ impl World<'_> {
             stance: Stance::Serves,
         });
         self.carry_out(leader, effects);
+    }
+
+    /// What a leader that takes over has observed since it saw the newest event.
+    fn proven(&self, leader: usize, local: Time) -> ProvenTime {
+        let seen = self.leaders[leader].seen.filter(|(head, _)| *head == self.journal.head());
+        seen.map_or(ProvenTime::NONE, |(_, at)| ProvenTime {
+            passed: local.since(at),
+            led: Span::ZERO,
+        })
     }
 
     pub(crate) fn leader_receives(&mut self, leader: usize, message: Up) {

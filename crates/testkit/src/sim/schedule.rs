@@ -127,6 +127,10 @@ pub(crate) enum FaultKind {
     JournalSlow,
     /// Nothing reaches the store.
     JournalDown,
+    /// The store's clock is set, by so many milliseconds.
+    StoreClockJumps(i64),
+    /// The clock of a worker's host is set, by so many milliseconds.
+    HostClockJumps(usize, i64),
     /// An earlier state of the store is put back, so many batches ago; it knows that, or it does not. With zero it is the
     /// state before the newest grant of a running step that must not run beside itself, and it waits for such a step.
     RollBack(u64, StoreHistory),
@@ -181,7 +185,7 @@ impl Schedule {
             let at = rng.range(5_000, 20_000);
             faults.push(Fault { at, lasts: rng.range(20_000, 40_000), what: FaultKind::CutAll });
         }
-        faults.extend(series(seed, leaders, &mut runs, heals_at));
+        faults.extend(series(seed, (leaders, workers.len()), &mut runs, heals_at));
         let gust = rng.chance(500);
         Self {
             seed,

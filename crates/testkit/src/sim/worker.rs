@@ -10,7 +10,9 @@ use windlass_core::session::{
     Action, Finished, FormerLife, Home, Refusal, Register, Registered, Reply, SessionConfig,
     StopReason, Verdict, WorkerSession,
 };
+use windlass_core::time::Time;
 
+use super::clock::WallClock;
 use super::guard::{GuardNode, GuardOrder};
 use super::link::{Down, Up};
 use super::process::Process;
@@ -20,6 +22,8 @@ use super::world::{Ev, World};
 #[derive(Default)]
 pub(crate) struct WorkerNode {
     pub(crate) incarnation: Incarnation,
+    /// What its host takes for the time.
+    pub(crate) wall_clock: WallClock,
     /// What its registration proves about its former life.
     former: FormerLife,
     pub(crate) session: Option<WorkerSession>,
@@ -59,6 +63,11 @@ impl WorkerNode {
         self.cut_down(until);
     }
 
+    /// Whether it is not running, or has a session.
+    pub(crate) const fn has_joined(&self) -> bool {
+        self.down || self.session.is_some()
+    }
+
     pub(crate) fn is_cut_up(&self, now: u64) -> bool {
         self.cut_up_until > now
     }
@@ -87,11 +96,11 @@ impl World<'_> {
 
     fn worker_registers(&mut self, worker: usize) {
         let leader = self.turn_hint(worker);
+        if self.workers[worker].incarnation == Incarnation(0) {
+            self.workers[worker].incarnation = self.next_life(worker);
+        }
         let sketch = &self.schedule.workers[worker];
         let it = &mut self.workers[worker];
-        if it.incarnation == Incarnation(0) {
-            it.incarnation = Incarnation(1);
-        }
         let register = Register {
             worker: WorkerId(worker as u64),
             name: format!("worker-{worker}").into(),
@@ -108,6 +117,19 @@ impl World<'_> {
         self.send_up(worker, leader, &Up::Register(worker, register));
         let pause = self.rng.range(300, 900);
         self.wake_worker(worker, self.now + pause);
+    }
+
+    /// The number of the worker's next life.
+    fn next_life(&mut self, worker: usize) -> Incarnation {
+        let noise = self.rng.next();
+        let it = &self.workers[worker];
+        let wall = Time::from_millis(it.wall_clock.shows(self.now));
+        let last = if self.bugs.on(Bug::IncarnationIsWallTime) {
+            Incarnation::default()
+        } else {
+            it.incarnation
+        };
+        last.next(wall, noise)
     }
 
     fn turn_hint(&mut self, worker: usize) -> usize {
@@ -222,7 +244,7 @@ impl World<'_> {
         it.reaped.clear();
         it.former = FormerLife::ProvenDead(vec![life]);
         self.kill_life(worker, life);
-        self.workers[worker].incarnation = Incarnation(life.0 + 1);
+        self.workers[worker].incarnation = self.next_life(worker);
         let pause = self.rng.range(50, 300);
         self.wake_worker(worker, self.now + pause);
     }
@@ -360,11 +382,12 @@ impl World<'_> {
     /// Another host starts with a copy of the worker's state directory. It proves nothing of the first host, which is cut off
     /// and whose guard and processes go on.
     pub(crate) fn host_is_copied(&mut self, worker: usize) {
+        let next = self.next_life(worker);
         let it = &mut self.workers[worker];
         let Some(session) = it.session.take() else { return };
         it.spool = session.spool();
         it.former = FormerLife::Unknown;
-        it.incarnation = Incarnation(it.incarnation.0 + 1);
+        it.incarnation = next;
         it.started.clear();
         it.reaped.clear();
         (it.cut_up_until, it.cut_down_until) = (0, 0);
@@ -380,6 +403,7 @@ impl World<'_> {
         }
         let life = self.workers[worker].incarnation;
         let proven = self.guard_lock_is_free(worker, life);
+        let next = self.next_life(worker);
         let it = &mut self.workers[worker];
         it.down = false;
         it.guard.begins_anew();
@@ -388,7 +412,7 @@ impl World<'_> {
         }
         it.wakes_at = 0;
         it.frozen_until = it.frozen_until.min(self.now);
-        it.incarnation = Incarnation(it.incarnation.0 + 1);
+        it.incarnation = next;
         it.started.clear();
         it.reaped.clear();
         self.wake_worker(worker, self.now);

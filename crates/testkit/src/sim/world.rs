@@ -262,9 +262,15 @@ impl<'a> World<'a> {
         self.now > self.schedule.heals_at
             && self.clients.iter().all(|op| op.acked)
             && self.witness.all_ended()
+            && (0..self.workers.len()).all(|it| self.has_its_place(it))
             && self.workers.iter().all(|worker| worker.processes.is_empty())
             && self.leaders.iter().any(|leader| leader.is_settled(self.journal.term))
             && self.maintenance.is_over(self.schedule.runs.len(), self.now)
+    }
+
+    /// Whether a leader has taken the worker in, if it may come in at all.
+    fn has_its_place(&self, worker: usize) -> bool {
+        self.workers[worker].has_joined() || self.witness.was_revoked(worker)
     }
 
     pub(crate) fn at(&mut self, at: u64, event: Ev) {

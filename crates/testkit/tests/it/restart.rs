@@ -1,6 +1,6 @@
 //! A leader may begin anywhere in a journal: after each event, with a newer term and whatever time has passed.
 
-use windlass_core::engine::{Answer, Config, Engine, Event, Request, StoreHistory};
+use windlass_core::engine::{Answer, Config, Engine, Event, ProvenTime, Request, StoreHistory};
 use windlass_core::id::Term;
 use windlass_core::planted::Bugs;
 use windlass_core::time::{Span, Time};
@@ -40,7 +40,8 @@ fn lead(journal: &[(Time, Event)], place: &str) -> Vec<(Time, Event)> {
     let mut now = at + Span::millis(1);
     let mut events = Vec::new();
     let history = StoreHistory::Unbroken;
-    let mut request = Request::Lead { term, ttl, generation, own: None, history };
+    let mut request =
+        Request::Lead { term, ttl, generation, own: None, history, proven: ProvenTime::ALL };
     for tick in 0..=TICKS {
         let decision = engine.decide(request, now, 7);
         assert_eq!(decision.answer, Answer::Done, "{place}, tick {tick}");

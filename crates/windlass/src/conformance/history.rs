@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::access::{Digest, NewToken, Principal, Scope};
 use windlass_core::engine::{
-    Answer, CancelLevel, Config, Engine, Event, Request, Reused, StoreHistory, Submit,
+    Answer, CancelLevel, Config, Engine, Event, ProvenTime, Request, Reused, StoreHistory, Submit,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, Output};
@@ -211,6 +211,7 @@ impl Story {
             generation: 0,
             own,
             history: StoreHistory::Unbroken,
+            proven: ProvenTime::ALL,
         });
     }
 

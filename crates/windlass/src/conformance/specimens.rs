@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::access::{About, Act, Digest, NewToken, Principal, Scope};
 use windlass_core::engine::{
-    CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
+    CancelLevel, CancelReason, EndedAs, Event, Next, ProvenTime, Reused, RunOptions, Settled,
+    Unplaceable,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::kept::{Kept, KeptAt};
@@ -82,6 +83,7 @@ fn workers() -> Vec<Event> {
         generation,
         own,
         embargo,
+        proven: ProvenTime { passed: Span::secs(4), led: Span::millis(generation.into()) },
     };
     let registered = |home, labels| Event::WorkerRegistered {
         worker,

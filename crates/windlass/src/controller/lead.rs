@@ -128,13 +128,15 @@ type Verdict = Result<(), Ended>;
 impl<'a> Lead<'a> {
     /// Takes over: the first event of a term says that it has begun.
     pub(super) fn begin(node: &'a mut Node, won: &Won) -> Result<Self, Ended> {
-        let engine = node.views.look(|view| view.engine.clone());
+        let (engine, seen) = node.views.look(|view| (view.engine.clone(), view.newest_seen));
+        let seen_for = Won::observed(seen);
         let Leadership { term, head, history, .. } = won.leadership;
         // A loss that only a worker knew of is in the journal alone.
         let generation = won.leadership.generation.max(engine.generation());
-        let now = Won::begins_at(&won.leadership, &engine);
+        let now = Won::begins_at(&won.leadership, &engine, seen_for);
+        let proven = won.proven(seen_for);
         let (ttl, own) = (node.config.ttl, node.config.own);
-        let office = TermsOfOffice { term, head: head.0, ttl, generation, own, history };
+        let office = TermsOfOffice { term, head: head.0, ttl, generation, own, history, proven };
         let luck = RandomState::new();
         let (leader, effects) = take_over(engine, office, now, luck.hash_one(0))?;
         if effects.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use windlass_core::engine::{ApplyError, Config, Engine};
+use windlass_core::engine::{ApplyError, Config, Engine, ProvenTime};
 use windlass_core::id::{RunId, Term, WorkerId};
 use windlass_core::time::{Span, Time};
 
@@ -411,8 +411,21 @@ fn behind(batch: Stored, position: Position) -> Published {
 }
 
 impl Won {
-    /// When the term begins, in journal time: never before the last event.
-    pub(super) fn begins_at(leadership: &Leadership, engine: &Engine) -> Time {
-        leadership.now.max(engine.now())
+    /// How long this process has known the newest event, by a clock that no process can set.
+    pub(super) fn observed(newest_seen: Instant) -> Span {
+        let elapsed = newest_seen.elapsed().as_millis();
+        Span::millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
+    }
+
+    /// When the term begins, in journal time: never before the last event and the time that was observed since.
+    pub(super) fn begins_at(leadership: &Leadership, engine: &Engine, seen_for: Span) -> Time {
+        leadership.now.max(engine.now() + seen_for)
+    }
+
+    /// What is proven of the time since the newest event, which this process has known for so long.
+    pub(super) fn proven(&self, seen_for: Span) -> ProvenTime {
+        let Leadership { since_head, since_led, .. } = self.leadership;
+        let led = since_led.map_or(Span::ZERO, |ago| seen_for.less(ago));
+        ProvenTime { passed: seen_for.max(since_head), led }
     }
 }

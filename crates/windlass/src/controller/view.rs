@@ -98,6 +98,8 @@ pub struct View {
     pub led_by: Option<Leading>,
     /// When this node last had everything that the journal had.
     pub caught_up: Instant,
+    /// When this process saw the newest event that it has: so much time at least has passed since that was decided.
+    pub(super) newest_seen: Instant,
     /// Why nothing becomes durable at the moment, while that is so.
     pub stalled: Option<StoreError>,
     /// The batch that ends at the position, and how many events it has; zero if only a snapshot tells of it.
@@ -117,6 +119,7 @@ impl View {
             position,
             led_by: None,
             caught_up: Instant::now(),
+            newest_seen: Instant::now(),
             stalled: None,
             last: batch.map(|batch| (batch, 0)),
             belief: None,
@@ -147,6 +150,7 @@ impl View {
             self.engine.apply(*at, event)?;
         }
         self.position = published.position;
+        self.newest_seen = Instant::now();
         self.last = published.batch;
         self.recent_events += published.events.len();
         self.recent.push_back(Arc::new(published));

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::engine::StoreHistory;
 use windlass_core::id::{RunId, Term};
+use windlass_core::time::Span;
 
 use super::condemned::{CONDEMNED_MAX, StartMark, too_many_condemned};
 use super::seam::{
@@ -90,7 +91,16 @@ impl MemoryJournal {
         state.snapshots.retain(|kept| kept.position <= head);
         let (term, now) = (state.term, (self.now)());
         let (generation, history) = (0, StoreHistory::Unbroken);
-        Campaign::Won(Leadership { term, head, now, generation, history, lasts: None })
+        Campaign::Won(Leadership {
+            term,
+            head,
+            now,
+            generation,
+            history,
+            since_head: Span::ZERO,
+            since_led: None,
+            lasts: None,
+        })
     }
 
     fn append_now(&self, append: Append) -> Result<Position, StoreError> {

@@ -146,6 +146,10 @@ pub struct Leadership {
     pub generation: u16,
     /// Whether everything that earlier leaders acknowledged is proven to be there.
     pub history: StoreHistory,
+    /// So long ago, or longer, the newest event was written, by a clock that no process can set; zero if the store cannot tell.
+    pub since_head: Span,
+    /// So long ago, or less, this process saw an earlier leader keep its term, if it has seen that.
+    pub since_led: Option<Span>,
     /// How long the term lasts unless it is renewed, from when it was asked for; `None` where it ends with its process.
     pub lasts: Option<Span>,
 }

@@ -7,7 +7,7 @@ use windlass_core::engine::{Config, Engine};
 
 use crate::store::frame;
 
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 
 /// The bytes of an engine's state.
 pub fn encode_state(engine: &Engine) -> Vec<u8> {

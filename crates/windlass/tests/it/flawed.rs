@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use windlass::core::engine::StoreHistory;
 use windlass::core::id::{RunId, Term};
-use windlass::core::time::Time;
+use windlass::core::time::{Span, Time};
 use windlass::journal::{
     Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, StartMark, Stored,
 };
@@ -221,7 +221,16 @@ impl Flawed {
             head = it.batches.last().map_or(head, Stored::after);
         }
         let (generation, history) = (0, StoreHistory::Unbroken);
-        Campaign::Won(Leadership { term, head, now, generation, history, lasts: None })
+        Campaign::Won(Leadership {
+            term,
+            head,
+            now,
+            generation,
+            history,
+            since_head: Span::ZERO,
+            since_led: None,
+            lasts: None,
+        })
     }
 
     fn resign_now(&self, term: Term) {

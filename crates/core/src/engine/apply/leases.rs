@@ -14,7 +14,7 @@ use crate::id::{Fence, Seq, StepIx, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, Output, StepStatus};
 use crate::planted::Bug;
 use crate::session::{StopHow, StopReason};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 impl Engine {
     pub(in crate::engine) fn granted(
@@ -44,6 +44,7 @@ impl Engine {
             since: self.now,
             ttl: self.ttl,
             led_since: None,
+            leapt: Span::ZERO,
             started_at: None,
             overdue_at: None,
             stop: None,
@@ -108,7 +109,7 @@ impl Engine {
         let lease = &self.leases[lease_ix];
         let spec = self.runs[lease.run].spec(lease.step);
         let Some((started, timeout)) = lease.started_at.zip(spec.timeout) else { return };
-        let at = started + timeout + spec.kill_grace + lease.ttl;
+        let at = started + timeout + spec.kill_grace + lease.ttl + lease.leapt;
         self.leases[lease_ix].overdue_at = Some(at);
         self.timers.set(at, Timer::Overdue(lease_ix));
     }

@@ -37,7 +37,10 @@ impl Engine {
         self.at_work = event.run();
         self.clock_doubt.event(self.now, matches!(event, Event::Led { .. }));
         // A leader that takes over from itself has led all the time.
-        let takes_over = matches!(event, Event::Led { term, .. } if *term != self.term);
+        let takes_over = event.takes_over_from(self.term);
+        if let Some(proven) = takes_over {
+            self.time_leaps(proven);
+        }
         self.absences.event(self.now, takes_over);
         if self.fold_hollow(event)? { Ok(()) } else { self.fold(event) }
     }

@@ -15,7 +15,7 @@ use crate::time::Time;
 impl Engine {
     /// A takeover: leases of earlier terms have one TTL to be presented, and every worker as long to be heard.
     pub(in crate::engine) fn led(&mut self, event: &Event) {
-        let &Event::Led { term, ttl, generation, own, embargo } = event else { return };
+        let &Event::Led { term, ttl, generation, own, embargo, .. } = event else { return };
         // A leader that takes over from itself has learnt of a loss.
         self.loss_noticed = term == self.term;
         (self.term, self.ttl, self.generation) = (term, ttl, generation);

@@ -8,7 +8,7 @@ use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{Condition, OnFailure, Plan, StepSpec, When};
 use windlass_core::requirement::Labels;
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::once::KeyBooks;
 use crate::sim::schedule::Schedule;
@@ -33,7 +33,6 @@ pub(super) fn must(
 pub(crate) struct Witness {
     pub(super) ttl: u64,
     pub(super) term: Term,
-    pub(super) led_at: Time,
     pub(super) own: Option<WorkerId>,
     pub(super) fences: Fence,
     pub(super) runs: BTreeMap<RunId, RunBook>,
@@ -61,6 +60,10 @@ pub(crate) struct Witness {
     pub(super) disputed: BTreeSet<Fence>,
     /// When the last event was.
     pub(super) last_event: Time,
+    /// When the journal took it, in true time.
+    pub(super) last_truth: u64,
+    /// From the first to the last event of each term, all terms together. Leaps between terms are not in it.
+    pub(super) led_in_all: Span,
     /// From when to when no leader led.
     pub(super) absences: Vec<(Time, Time)>,
 }
@@ -78,8 +81,8 @@ pub(super) struct LeaseBook {
     /// The life of the worker that it was granted to.
     pub(super) life: Incarnation,
     pub(super) delivery: u16,
-    /// The first takeover since it was granted or confirmed.
-    pub(super) led_since: Option<Time>,
+    /// How long terms had been led together at the first takeover since it was granted or confirmed.
+    pub(super) led_since: Option<Span>,
     /// How it ended and as what.
     pub(super) end: Option<(EndedAs, OutcomeKind)>,
 }
@@ -131,7 +134,6 @@ impl Witness {
         Self {
             ttl: schedule.ttls.iter().copied().max().unwrap_or_default(),
             term: Term(0),
-            led_at: Time::ZERO,
             own: None,
             fences: Fence(0),
             runs: BTreeMap::new(),
@@ -153,6 +155,8 @@ impl Witness {
             disputed: BTreeSet::new(),
             embargo: Time::ZERO,
             last_event: Time::ZERO,
+            last_truth: 0,
+            led_in_all: Span::ZERO,
             absences: Vec::new(),
         }
     }
@@ -194,6 +198,10 @@ impl Witness {
         let lease = &self.leases[&fence];
         let wants = self.spec(lease.run, lease.step).locks.iter().any(|used| &*used.name == lock);
         wants && !self.forced.contains(&(fence, lock.into()))
+    }
+
+    pub(crate) fn was_revoked(&self, worker: usize) -> bool {
+        self.revoked.contains(&WorkerId(worker as u64))
     }
 
     /// What runs now and must not run beside itself, with its worker.

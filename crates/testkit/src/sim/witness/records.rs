@@ -21,6 +21,8 @@ pub(crate) struct Committed<'a> {
     /// Who led when it was taken.
     pub(crate) current: Term,
     pub(crate) at: Time,
+    /// When it was taken, in true time.
+    pub(crate) truth: u64,
     pub(crate) event: &'a Event,
 }
 
@@ -30,16 +32,18 @@ impl Witness {
         record: &Committed<'_>,
         marks: &mut Marks,
     ) -> Result<(), Broken> {
-        let Committed { term, current, at, event } = *record;
+        let Committed { term, current, at, truth, event } = *record;
         must(term == current, "I11 leader fence", || {
             format!("{term} wrote {event:?} while {current} led")
         })?;
         if !matches!(event, Event::Led { .. }) {
             self.leases_end_in_time(at)?;
         }
+        self.proves_what_passed(event, truth)?;
         mark(event, marks);
         self.note_presence(event);
-        self.note_absence(at, event);
+        self.note_time(at, event);
+        self.last_truth = truth;
         self.fold(at, event, marks)
     }
 
@@ -47,7 +51,7 @@ impl Witness {
         match event {
             Event::Led { term, own, embargo, .. } => {
                 self.embargoed(*term, *embargo);
-                self.led(*term, *own, at)
+                self.led(*term, *own)
             }
             Event::WorkerRegistered { .. } => {
                 self.registered(event, marks);
@@ -114,10 +118,29 @@ impl Witness {
         }
     }
 
-    /// No leader led between a takeover and the event before it.
-    fn note_absence(&mut self, at: Time, event: &Event) {
-        if matches!(event, Event::Led { term, .. } if *term != self.term) {
-            self.absences.push((self.last_event, at));
+    /// A leader that takes over proves no more of the time since the last event than has really passed.
+    fn proves_what_passed(&self, event: &Event, truth: u64) -> Result<(), Broken> {
+        let Event::Led { term, proven, .. } = event else { return Ok(()) };
+        let passed = Span::millis(truth - self.last_truth);
+        // Clocks drift.
+        let most = passed + passed.part(25) + Span::millis(10);
+        must(proven.passed <= most && proven.led <= proven.passed, "I24 proof", || {
+            format!("{term} proves {proven:?} after {passed}")
+        })
+    }
+
+    /// Between a takeover and the event before it no leader is known to have led, but for what was seen of that; and
+    /// journal time may have leapt there.
+    fn note_time(&mut self, at: Time, event: &Event) {
+        let gap = at.since(self.last_event);
+        match event {
+            Event::Led { term, proven, .. } if *term != self.term => {
+                self.absences.push((self.last_event + proven.led.min(gap), at));
+                if self.embargo > self.last_event {
+                    self.embargo = self.embargo + gap;
+                }
+            }
+            _ => self.led_in_all = self.led_in_all + gap,
         }
         self.last_event = at;
     }
@@ -162,23 +185,23 @@ impl Witness {
         }
     }
 
-    fn led(&mut self, term: Term, own: Option<WorkerId>, at: Time) -> Result<(), Broken> {
+    fn led(&mut self, term: Term, own: Option<WorkerId>) -> Result<(), Broken> {
         must(term > self.term, "I11 leader fence", || format!("{term} after {}", self.term))?;
-        (self.term, self.own, self.led_at) = (term, own, at);
+        (self.term, self.own) = (term, own);
         for fence in &self.live {
             let lease = self.leases.get_mut(fence).expect("live leases are in the books");
-            lease.led_since.get_or_insert(at);
+            lease.led_since.get_or_insert(self.led_in_all);
         }
         Ok(())
     }
 
-    /// A lease that nobody confirmed ends a TTL after the first takeover, not after the last.
+    /// A lease that nobody confirmed ends when terms together have lasted a TTL since the first takeover, not since the last.
     fn leases_end_in_time(&self, at: Time) -> Result<(), Broken> {
         for fence in &self.live {
             let Some(led) = self.leases[fence].led_since else { continue };
-            let end = (led + Span::millis(self.ttl)).max(self.led_at) + SWEEP_SLACK;
-            must(at <= end, "L5 deadlines", || {
-                format!("{fence} is open at {at}, unconfirmed since {led}")
+            let unconfirmed = (self.led_in_all + at.since(self.last_event)).less(led);
+            must(unconfirmed <= Span::millis(self.ttl) + SWEEP_SLACK, "L5 deadlines", || {
+                format!("{fence} is open at {at}, unconfirmed for {unconfirmed} of terms")
             })?;
         }
         Ok(())

@@ -27,7 +27,13 @@ impl Witness {
                 windlass_core::engine::Event::Led { term, .. } => term,
                 _ => books.term,
             };
-            let committed = Committed { term, current: term, at: record.at, event: &record.event };
+            let committed = Committed {
+                term,
+                current: term,
+                at: record.at,
+                truth: record.truth,
+                event: &record.event,
+            };
             books.commit(&committed, &mut marks)?;
         }
         let before = std::mem::replace(self, books);

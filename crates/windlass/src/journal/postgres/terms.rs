@@ -91,6 +91,8 @@ fn campaign(client: &Client, candidate: Candidate, lasts: Span, last: Term) -> W
             now: Time::from_millis(won.get::<_, i64>("now").cast_unsigned()),
             generation: u16::try_from(won.get::<_, i32>("generation")).unwrap_or(u16::MAX),
             history: history(won, last),
+            since_head: Span::ZERO,
+            since_led: None,
             lasts: Some(lasts),
         }))
     })

@@ -21,6 +21,9 @@
 //! reads that file's `ctime`, and writes it into the record. Whatever else writes the record later, with whatever
 //! content, changes the `ctime` of the head file and not the time in it.
 //!
+//! It also has the time since the system started. In the same boot, and if the recorded batch is the last, the difference to
+//! now is time that has provably passed since the newest event: no process can set that clock.
+//!
 //! What is not covered: a copy of a folder that is led beside the original, and a rollback of memory and disk of a
 //! virtual machine together.
 
@@ -32,6 +35,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use windlass_core::engine::StoreHistory;
+use windlass_core::time::{Span, Time};
 
 use crate::journal::{BatchId, Position};
 use crate::store::private;
@@ -59,6 +63,8 @@ pub(super) struct Head {
     pub(super) written: i128,
     /// Device and inode of the journal, and the system's boot.
     store: String,
+    /// When it was written, by the time since the system started; nothing where no such clock is.
+    since_start: Option<Time>,
     /// When the file was last changed.
     changed: i128,
 }
@@ -89,6 +95,7 @@ impl Head {
             batch: BatchId(field("batch")?.parse().ok()?),
             written: field("written")?.parse().ok()?,
             store: field("store")?.to_owned(),
+            since_start: field("up")?.parse().ok().map(Time::from_millis),
             changed: changed(metadata),
         })
     }
@@ -112,6 +119,13 @@ impl Head {
             None if self.position <= head => StoreHistory::Unproven,
             Some(_) | None => StoreHistory::Lost,
         }
+    }
+
+    /// How long ago it was written, if its batch is the last one of a journal that it proves to be unbroken.
+    pub(super) fn age(&self, history: StoreHistory, head: Position) -> Span {
+        let last = history == StoreHistory::Unbroken && self.position == head;
+        let times = self.since_start.filter(|_| last).zip(since_start());
+        times.map_or(Span::ZERO, |(written, now)| now.since(written))
     }
 
     /// Whether the files are those that it was written beside, since the same boot, and it was not written by a copy.
@@ -147,8 +161,9 @@ impl HeadFile {
         let Self { file, store, text } = self;
         text.clear();
         let fields = format_args!(
-            "{TITLE}\nposition {position}\nbatch {}\nwritten {written}\nstore {store}",
-            batch.0
+            "{TITLE}\nposition {position}\nbatch {}\nwritten {written}\nstore {store}\nup {}",
+            batch.0,
+            since_start().map_or(0, Time::as_millis)
         );
         text.write_fmt(fields).map_err(io::Error::other)?;
         let check = checksum(text);
@@ -173,6 +188,17 @@ fn store(folder: &Path) -> io::Result<String> {
     let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
     let journal = identity(&fs::metadata(folder.join(super::store::FILE))?);
     Ok(format!("{journal} boot {}", boot.trim()))
+}
+
+/// The time since the system started, by a clock that no process can set.
+#[cfg(unix)]
+fn since_start() -> Option<Time> {
+    Some(crate::clock::since_start())
+}
+
+#[cfg(not(unix))]
+const fn since_start() -> Option<Time> {
+    None
 }
 
 fn checksum(body: &str) -> String {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use windlass_core::engine::StoreHistory;
 use windlass_core::id::{RunId, Term};
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::head_file::{Head, HeadFile};
 use super::lead_file::LeadFile;
@@ -79,7 +79,7 @@ struct Leader {
 
 /// What came of asking for the lock. A lock in here is let go if the transaction around it fails.
 enum Asked {
-    Won(Lead, Position, StoreHistory),
+    Won(Lead, Position, (StoreHistory, Span)),
     Taken(Option<Leader>),
     Failed(StoreError),
 }
@@ -205,9 +205,9 @@ impl Writer {
                 Ok(Some(lock)) => {
                     let found = Found { folder: &folder, place: &place, loss };
                     match found.look(transaction) {
-                        Ok((head, history, head_file)) => {
-                            let term = take_term(transaction, candidate, now, history)?;
-                            Asked::Won(Lead { term, lock, head_file }, head, history)
+                        Ok((head, proof, head_file)) => {
+                            let term = take_term(transaction, candidate, now, proof.0)?;
+                            Asked::Won(Lead { term, lock, head_file }, head, proof)
                         }
                         Err(error) => Asked::Failed(error),
                     }
@@ -215,11 +215,19 @@ impl Writer {
             })
         })?;
         match asked {
-            Asked::Won(lead, head, history) => {
-                let (term, generation) = (lead.term, 0);
+            Asked::Won(lead, head, (history, since_head)) => {
+                let term = lead.term;
                 self.lead = Some(lead);
-                let lasts = None;
-                Ok(Campaign::Won(Leadership { term, head, now, generation, history, lasts }))
+                Ok(Campaign::Won(Leadership {
+                    term,
+                    head,
+                    now,
+                    generation: 0,
+                    history,
+                    since_head,
+                    since_led: None,
+                    lasts: None,
+                }))
             }
             Asked::Taken(Some(Leader { node, pid, address, .. })) => {
                 Ok(Campaign::LedBy { node, pid, address })
@@ -373,7 +381,7 @@ impl Found<'_> {
     fn look(
         &self,
         connection: &Connection,
-    ) -> Result<(Position, StoreHistory, HeadFile), StoreError> {
+    ) -> Result<(Position, (StoreHistory, Span), HeadFile), StoreError> {
         let io = |error| failure::of_io(self.place, &error);
         let head = head(connection).map_err(|error| failure::of_sqlite(self.place, &error))?;
         let recorded = Head::read(self.folder).map_err(io)?;
@@ -381,7 +389,8 @@ impl Found<'_> {
         let history = self.loss.check(connection, place, recorded.as_ref())?;
         let Self { folder, place, .. } = *self;
         Snapshots { folder, place, journal: connection }.set_aside()?;
-        Ok((head, history, HeadFile::open(self.folder).map_err(io)?))
+        let age = recorded.map_or(Span::ZERO, |recorded| recorded.age(history, head));
+        Ok((head, (history, age), HeadFile::open(self.folder).map_err(io)?))
     }
 }
 

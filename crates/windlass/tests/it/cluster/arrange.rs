@@ -143,11 +143,7 @@ impl Answer {
 }
 
 /// One request on a connection of its own; `None` if nobody answers in time.
-pub(crate) fn asked(
-    place: (u16, Duration),
-    request: (&str, &str),
-    body: &str,
-) -> Option<Answer> {
+pub(crate) fn asked(place: (u16, Duration), request: (&str, &str), body: &str) -> Option<Answer> {
     asked_with(place, request, "", body)
 }
 

@@ -143,6 +143,7 @@ fn an_interruption_is_told() {
         generation: 0,
         own: None,
         embargo: None,
+        proven: windlass_core::engine::ProvenTime::NONE,
     });
     film.takes.push((START + Span::millis(3_616_020), last));
     let text = ended(&film, look(Manner::Plain, 100));

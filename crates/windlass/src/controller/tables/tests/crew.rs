@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
-use windlass_core::engine::{Answer, Config, Engine, Request, StoreHistory, Submit};
+use windlass_core::engine::{Answer, Config, Engine, ProvenTime, Request, StoreHistory, Submit};
 use windlass_core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass_core::leader::Tenure;
 use windlass_core::outcome::Outcome;
@@ -90,6 +90,7 @@ impl Crew {
             generation: 0,
             own,
             history: StoreHistory::Unbroken,
+            proven: ProvenTime::ALL,
         });
     }
 
