@@ -378,8 +378,8 @@ fn aliases(steps: usize) -> String {
 
 /// Bodies of less than 4 KiB, in which JSON spells what multiplies in another way.
 fn hidden_multipliers(port: u16, size: AttackSize) -> Vec<AttackAnswer> {
-    let side = size.of_count(99_856).isqrt();
-    let axis = (0..side).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+    let width = size.of_count(99_856).isqrt();
+    let axis = (0..width).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
     let cells = format!(
         r"name: hidden\nsteps: {{ s: {{ run: make, m\u0061trix: {{ a: [{axis}], b: [{axis}] }} }} }}\n"
     );
