@@ -10,10 +10,13 @@ use windlass_core::time::{Span, Time};
 /// The shortest time between two lines: a flood of requests is no flood of lines.
 const EVERY: Span = Span::secs(10);
 
+/// Tells a line.
+type Tell = dyn Fn(&str) + Send + Sync;
+
 /// Where refusals are told, if anywhere.
 #[derive(Default)]
 pub(super) struct RefusalLog {
-    tell: Option<Box<dyn Fn(&str) + Send + Sync>>,
+    tell: Option<Box<Tell>>,
     told: Mutex<Told>,
 }
 
