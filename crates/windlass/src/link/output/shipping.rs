@@ -383,4 +383,5 @@ impl Shipping {
 }
 
 #[cfg(test)]
-mod tests;
+#[path = "shipping_tests.rs"]
+mod shipping_tests;

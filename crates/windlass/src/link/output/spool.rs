@@ -25,6 +25,9 @@ pub(super) struct Spool {
     logs: Arc<Mutex<BTreeMap<LogId, Segments>>>,
 }
 
+/// What an earlier life left: from where to where each log is on the disk.
+pub(super) type Leftovers = Vec<(LogId, Range<u64>)>;
+
 /// The files of a log.
 #[derive(Debug, Default)]
 struct Segments {
@@ -65,8 +68,8 @@ pub(super) enum Freed {
 }
 
 impl Spool {
-    /// Opens a folder, and says what an earlier life left in it: from where to where it has each log.
-    pub(super) fn open(folder: PathBuf) -> io::Result<(Self, Vec<(LogId, Range<u64>)>)> {
+    /// Opens a folder, and says what an earlier life left in it.
+    pub(super) fn open(folder: PathBuf) -> io::Result<(Self, Leftovers)> {
         folder::make(&folder)?;
         let mut found: BTreeMap<LogId, BTreeMap<u64, u64>> = BTreeMap::new();
         for entry in fs::read_dir(&folder)? {

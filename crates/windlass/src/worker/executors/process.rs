@@ -219,7 +219,7 @@ impl Process {
             // Why is said when all of its output has been tried.
             Told::OutputLost => Outcome::plain(OutcomeKind::Failed),
             Told::Nothing if code != 0 => ended,
-            Told::Nothing => self.with_outputs(ended).await,
+            Told::Nothing => self.with_outputs(ended),
         }
     }
 
@@ -231,7 +231,7 @@ impl Process {
         Outcome::plain(OutcomeKind::Lost)
     }
 
-    async fn with_outputs(&mut self, ended: Outcome) -> Outcome {
+    fn with_outputs(&mut self, ended: Outcome) -> Outcome {
         let Prepared { files, outputs, masks, .. } = &self.prepared;
         match outputs::read(&files.output, outputs, masks) {
             Ok(outputs) if outputs.is_empty() => ended,

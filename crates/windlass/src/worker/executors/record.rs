@@ -267,13 +267,10 @@ impl Record {
             return None;
         }
         let now = Instant::now();
-        let since = match self.waits {
-            Some(wait) => wait.since,
-            None => {
-                self.note_wait(Some(error));
-                now
-            }
-        };
+        if self.waits.is_none() {
+            self.note_wait(Some(error));
+        }
+        let since = self.waits.map_or(now, |wait| wait.since);
         let again_at = now + RETRY_PAUSE;
         let may_wait = self.patience(error).is_none_or(|most| now < since + most);
         may_wait.then_some(Wait { since, again_at })
@@ -325,4 +322,5 @@ pub(super) fn log_id(grant: &Grant) -> LogId {
 }
 
 #[cfg(test)]
-mod tests;
+#[path = "record_tests.rs"]
+mod record_tests;

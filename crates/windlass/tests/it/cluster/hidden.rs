@@ -66,7 +66,7 @@ fn child_of(pid: &str) -> String {
     until(&format!("{pid} has a child"), || {
         let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-        child = lists.collect::<String>().split_whitespace().next().unwrap_or_default().to_owned();
+        lists.collect::<String>().split(' ').next().unwrap_or_default().clone_into(&mut child);
         !child.is_empty()
     });
     child

@@ -1,7 +1,5 @@
 //! Exit codes, output, environment: what a step sees and what is told of it.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use windlass::core::id::Fence;

@@ -1,14 +1,19 @@
 //! Steps that do not end when they should, in workers that die or lose contact.
 
 use rustix::process::Signal;
+use windlass::conformance::Disk;
 
 use super::arrange::{run, start};
 use crate::cluster::arrange::{Cluster, step};
 use crate::run::arrange::{Place, Running, until};
 
 fn worker(cluster: &Cluster, place: &Place, name: &str) -> Running {
-    let join = format!("http://127.0.0.1:{}", cluster.port);
-    let worker = start(place, "stubborn", &format!("worker --join {join} --name {name} --slots 2"));
+    worker_with(cluster, place, (name, ""))
+}
+
+fn worker_with(cluster: &Cluster, place: &Place, (name, flags): (&str, &str)) -> Running {
+    let join = format!("http://127.0.0.1:{} {flags}", cluster.port);
+    let worker = start(place, "stubborn", &format!("worker --name {name} --slots 2 --join {join}"));
     until("it has joined", || cluster.status_of(name) == "online");
     worker
 }
@@ -40,6 +45,31 @@ fn a_step_that_holds_a_lock_and_does_not_return_costs_its_worker() {
     assert!(place.lines("hog")[1].starts_with("second "));
     let (status, _) = cluster.post(&format!("/runs/{run}/cancel"), &serde_json::json!({}));
     assert!(status < 300, "{status}");
+}
+
+/// Its guard would kill it if the lease was not renewed while the worker waits for its disk.
+#[test]
+fn a_step_that_holds_a_lock_costs_no_worker_while_its_output_finds_no_room() {
+    let Some(disk) = Disk::mount("4m") else { return };
+    let cluster = Cluster::start("--no-exec --lease-ttl 2s");
+    let place = Place::with("");
+    let flags = format!("--disk-grace 1h --state {}", disk.path().join("state").display());
+    let worker = worker_with(&cluster, &place, ("far", &flags));
+    let run = began(&cluster, &place, "talk");
+    disk.fill();
+    place.file("go", "");
+    until("it waits", || worker.said().contains("its output cannot be written: no space left"));
+    // Three times as long as a lease that is not renewed.
+    place.until_lines("talked", place.lines("talked").len() + 60);
+    disk.make_room();
+    place.file("end", "");
+    let ended = cluster.ended(&run);
+    assert_eq!(step(&ended, "talk")["status"], "succeeded", "{ended}");
+    assert_eq!(place.lines("talk").len(), 1, "it was begun once");
+    let to = format!("--to http://127.0.0.1:{}", cluster.port);
+    until("what it said is there", || {
+        self::run(&place, "stubborn", &format!("logs {run} talk {to}")).out == "said\n"
+    });
 }
 
 #[test]

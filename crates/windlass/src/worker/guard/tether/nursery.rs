@@ -100,7 +100,6 @@ impl TetherNursery {
 mod tests {
     use std::process::Command;
     use std::sync::Mutex;
-    use std::sync::mpsc::channel;
 
     use super::*;
 
@@ -112,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_nursery_that_is_closed_starts_none_of_what_was_ordered_and_waits_for_nothing() {
-        let (goes_on, waits) = channel::<()>();
-        let (begins, begun) = channel::<()>();
+        let (goes_on, waits) = sync_channel::<()>(1);
+        let (begins, begun) = sync_channel::<()>(1);
         let (waits, begins) = (Mutex::new(waits), Mutex::new(begins));
         // As if the start of the own program did not return.
         let mut nursery = TetherNursery::starting(move || {

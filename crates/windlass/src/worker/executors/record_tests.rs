@@ -101,7 +101,7 @@ fn orders() -> (watch::Sender<Orders>, watch::Receiver<Orders>) {
     watch::channel(Orders::default())
 }
 
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 #[tokio::test(start_paused = true)]
 async fn output_without_room_waits_can_be_given_up_and_goes_on_where_it_was() {
