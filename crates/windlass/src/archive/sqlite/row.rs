@@ -5,24 +5,43 @@ use rusqlite::types::Type;
 use windlass_core::time::Time;
 
 use crate::archive::{RunRecord, words};
+use crate::journal::Position;
 use crate::store::number::{run_of_sql, to_sql};
 
 pub(super) fn time_to_sql(time: Time) -> i64 {
     to_sql(time.as_millis())
 }
 
-/// The line of a run. The table has checks for what must not be negative.
-pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
-    let time = |name| row.get::<_, i64>(name).map(|at| Time::from_millis(at.cast_unsigned()));
-    Ok(RunRecord {
-        run: run_of_sql(row.get("run")?),
-        pipeline: row.get("pipeline")?,
-        status: read(row, "status", words::status)?,
-        submitted_at: time("submitted_at")?,
-        ended_at: time("ended_at")?,
-        steps: row.get("steps")?,
-        workers: read(row, "workers", words::workers)?,
-    })
+/// A row of a run.
+pub(super) struct Line {
+    pub(super) record: RunRecord,
+    /// How many events it has.
+    pub(super) events: u64,
+    /// The position of the last.
+    pub(super) last: Position,
+}
+
+impl Line {
+    /// The row, unless a byte of it has changed. The table has checks for what must not be negative.
+    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
+        let time = |name| number(name).map(Time::from_millis);
+        let record = RunRecord {
+            run: run_of_sql(row.get("run")?),
+            pipeline: row.get("pipeline")?,
+            status: read(row, "status", words::status)?,
+            submitted_at: time("submitted_at")?,
+            ended_at: time("ended_at")?,
+            steps: row.get("steps")?,
+            workers: read(row, "workers", words::workers)?,
+        };
+        let (events, last) = (number("events")?, Position(number("last")?));
+        if row.get::<_, Vec<u8>>("line_check")? != words::check(&record, events, last) {
+            let what = format!("run {}: its row does not match its checksum", record.run);
+            return Err(damaged(what));
+        }
+        Ok(Self { record, events, last })
+    }
 }
 
 /// A word that means nothing is damage.
@@ -32,6 +51,9 @@ fn read<T>(
     read: impl Fn(&str) -> Result<T, String>,
 ) -> rusqlite::Result<T> {
     let text: String = row.get(name)?;
-    read(&text)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into()))
+    read(&text).map_err(damaged)
+}
+
+fn damaged(what: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, what.into())
 }

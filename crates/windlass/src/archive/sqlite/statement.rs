@@ -8,13 +8,14 @@ use crate::store::number::{run_to_sql, to_sql};
 
 /// Writes the line of a run unless one is there whose last event comes no earlier.
 pub(super) const WRITE_RUN: &str = "
-    INSERT INTO runs (run, pipeline, status, submitted_at, ended_at, steps, events, last, workers)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    INSERT INTO runs
+        (run, pipeline, status, submitted_at, ended_at, steps, events, last, workers, line_check)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
     ON CONFLICT (run) DO UPDATE SET
         pipeline = excluded.pipeline, status = excluded.status,
         submitted_at = excluded.submitted_at, ended_at = excluded.ended_at,
         steps = excluded.steps, events = excluded.events, last = excluded.last,
-        workers = excluded.workers
+        workers = excluded.workers, line_check = excluded.line_check
     WHERE excluded.last > runs.last";
 
 /// Writes a part of a run's events.
@@ -39,9 +40,9 @@ pub(super) const KEY: &str = "SELECT body, run FROM keys WHERE key = ?1";
 pub(super) const KEYS: &str = "
     SELECT key, body, run, at FROM keys WHERE ?1 IS NULL OR key > ?1 ORDER BY key LIMIT ?2";
 
-/// The runs that ended first, before a time, and how large they are.
+/// The runs that ended first, before a time.
 pub(super) const ENDED: &str = "
-    SELECT run, events FROM runs WHERE ended_at < ?1 ORDER BY ended_at, run LIMIT ?2";
+    SELECT * FROM runs WHERE ended_at < ?1 ORDER BY ended_at, run LIMIT ?2";
 
 /// Drops the events of a run.
 pub(super) const DROP_CHUNKS: &str = "DELETE FROM chunks WHERE run = ?1";

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::row::time_to_sql;
+use super::row::{Line, time_to_sql};
 use super::statement;
 use crate::archive::parts::{PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, parts};
 use crate::archive::{Claim, Claimed, PAGE_MAX, SealedRun, words};
@@ -165,7 +165,8 @@ fn transact<T>(
 fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<()> {
     let SealedRun { record, events } = sealed;
     let run = run_to_sql(record.run);
-    let last = events.last().map_or(0, |position| position.0);
+    let last = events.last().unwrap_or_default();
+    let count = events.len() as u64;
     let written = transaction.prepare_cached(statement::WRITE_RUN)?.execute(params![
         run,
         record.pipeline,
@@ -173,9 +174,10 @@ fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<(
         time_to_sql(record.submitted_at),
         time_to_sql(record.ended_at),
         record.steps,
-        to_sql(events.len() as u64),
-        to_sql(last),
+        to_sql(count),
+        to_sql(last.0),
         words::of_workers(&record.workers),
+        words::check(record, count, last),
     ])?;
     if written == 0 {
         // It is there already, with all these events.
@@ -220,8 +222,11 @@ fn ended(transaction: &Transaction<'_>, before: Time) -> rusqlite::Result<Vec<i6
     while events < PRUNED_EVENTS_MAX
         && let Some(row) = rows.next()?
     {
-        runs.push(row.get("run")?);
-        events = events.saturating_add(row.get::<_, i64>("events")?.cast_unsigned());
+        // One that is damaged may not be as old as it says: it stays.
+        if let Ok(line) = Line::of(row) {
+            runs.push(run_to_sql(line.record.run));
+            events = events.saturating_add(line.events);
+        }
     }
     Ok(runs)
 }

@@ -11,7 +11,9 @@ CREATE TABLE runs (
     events       INTEGER NOT NULL CHECK (events >= 0),
     last         INTEGER NOT NULL CHECK (last >= 0),
     -- The workers that had leases of it: a list of numbers and names, in JSON.
-    workers      TEXT NOT NULL
+    workers      TEXT NOT NULL,
+    -- A checksum of all of it: nothing else tells a changed byte of the row.
+    line_check   BLOB NOT NULL CHECK (octet_length(line_check) = 8)
 ) STRICT;
 
 CREATE INDEX runs_by_pipeline ON runs (pipeline);

@@ -7,10 +7,13 @@ use windlass_core::id::RunId;
 
 use super::crew::{events, folder, open, refused, sealed, shell, wait};
 use crate::archive::parts::PART_MAX;
-use crate::archive::{Archive, SqliteArchive};
+use crate::archive::{Archive, RunQuery, SqliteArchive};
 use crate::journal::Position;
 use crate::store::StoreError;
 use crate::store::number::run_to_sql;
+
+/// The first byte of a page of SQLite that has the rows of a table.
+const LEAF: u8 = 13;
 
 #[test]
 fn a_newer_schema_is_refused_and_not_touched() {
@@ -56,6 +59,46 @@ fn a_changed_byte_is_damage_of_its_run() {
         assert!(error.to_string().contains("run 1: "), "byte {at}: {error}");
         assert_eq!(events(&archive, 2), Ok(sealed(2, 50).events.iter().collect()));
     }
+}
+
+/// What an archive says of its runs.
+fn told(archive: &SqliteArchive) -> Vec<Result<String, StoreError>> {
+    let runs = wait(archive.runs(RunQuery { most: 9, ..RunQuery::default() }));
+    let lines = [1, 2].map(|run| wait(archive.run(RunId(run))).map(|line| format!("{line:?}")));
+    let events = [1, 2].map(|run| events(archive, run).map(|events| format!("{events:?}")));
+    let runs = runs.map(|runs| format!("{runs:?}"));
+    [runs].into_iter().chain(lines).chain(events).collect()
+}
+
+/// Each byte of the rows of runs, and of their parts: either all is told as it was, or that something is damaged.
+#[test]
+fn no_byte_of_a_run_changes_silently() {
+    let (folder, flipped) = (folder(), folder());
+    let archive = open(folder.path());
+    for run in [1, 2] {
+        wait(archive.keep(sealed(run, 3))).expect("it is kept");
+    }
+    let whole = told(&archive);
+    drop(archive);
+    let bytes = fs::read(folder.path().join("archive.db")).expect("it is there");
+    let page = 4_096;
+    let has_rows = |bytes: &[u8]| bytes[0] == LEAF && bytes.windows(9).any(|it| it == b"succeeded");
+    let starts: Vec<usize> = (0..bytes.len() / page).map(|number| number * page).collect();
+    let rows = starts.into_iter().find(|start| has_rows(&bytes[*start..*start + page]));
+    let rows = rows.expect("the rows of runs are in a page");
+    let content = bytes[rows..rows + page].iter().skip(100).position(|byte| *byte != 0);
+    let (mut told_damage, first) = (0, rows + 100 + content.expect("there are rows"));
+    for at in first..rows + page {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        fs::write(flipped.path().join("archive.db"), changed).expect("there is room");
+        let archive = SqliteArchive::read(flipped.path()).expect("its header is whole");
+        let now = told(&archive);
+        let is_told = now.iter().any(Result::is_err);
+        assert!(is_told || now == whole, "byte {at} has changed what is told: {now:?}");
+        told_damage += usize::from(is_told);
+    }
+    assert!(told_damage > 100, "{told_damage} were told");
 }
 
 #[test]
