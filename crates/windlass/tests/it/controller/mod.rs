@@ -7,6 +7,7 @@ mod followers;
 mod hand_over;
 mod lasting;
 mod leadership;
+mod leaps;
 mod maintenance;
 #[cfg(feature = "http")]
 mod network;
