@@ -218,10 +218,9 @@ async fn pause(left: &mut Duration) {
 
 fn open_run(summary: &Summary, led: bool) -> Listed {
     let interrupted = !led && !summary.status().is_terminal();
-    let now = system_now();
     // Nothing has happened to one that was interrupted since.
-    let took = summary.wall(if led { now } else { summary.heard_at() });
-    Listed { json: run_json(summary, now, interrupted), took, interrupted }
+    let now = if led { system_now() } else { summary.heard_at() };
+    Listed { json: run_json(summary, now, interrupted), took: summary.wall(now), interrupted }
 }
 
 fn sealed_run(record: &RunRecord, summary: Option<&Summary>) -> Listed {

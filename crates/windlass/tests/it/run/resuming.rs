@@ -140,11 +140,18 @@ fn the_time_in_which_nobody_worked_is_told_as_such() {
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
     let took = || place.data("runs").lines().nth(1).map(str::to_owned).unwrap_or_default();
-    let before = took();
+    let wall = || {
+        let listed = place.data("runs --json");
+        let listed: serde_json::Value =
+            serde_json::from_str(listed.lines().next().expect("a run")).unwrap();
+        listed["wall_ms"].as_u64().expect("a number")
+    };
+    let (before, wall_before) = (took(), wall());
     assert!(before.contains("interrupted") && before.ends_with("ms"), "{before}");
     pause(Duration::from_secs(3));
     let ms = |text: &str| text.rsplit(' ').next().unwrap_or_default().to_owned();
     assert_eq!(ms(&took()), ms(&before), "it does not go on");
+    assert_eq!(wall(), wall_before, "nor does it for programs");
     place.file("go", "");
     let ended = place.run("run --resume");
     assert_eq!(ended.code, Some(0), "{ended:?}");
