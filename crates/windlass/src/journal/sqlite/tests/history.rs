@@ -153,10 +153,13 @@ fn a_deleted_journal_is_refused_and_not_made_anew() {
     assert_eq!(win(&accepted).history, StoreHistory::Lost);
 }
 
+/// Leaves something of runs in a folder.
+type Leave = fn(&Path);
+
 /// With the head file gone too, what was made of the journal tells that it was there.
 #[test]
 fn a_deleted_journal_without_a_head_file_is_refused_by_what_is_left_of_its_runs() {
-    let leaves: [(&str, fn(&Path)); 4] = [
+    let leaves: [(&str, Leave); 4] = [
         ("leader.lock", |_| {}),
         ("snapshot-", |store| {
             let journal = open(store);
