@@ -177,7 +177,8 @@ impl Fault {
             }
             Self::RestartLeader => scene.cluster.kill(),
             Self::SecondHost => scene.start_second_host(),
-            Self::FullStoreDisk | Self::FullWorkerDisk => scene.site.disk().fill(),
+            Self::FullStoreDisk => scene.fill_store_disk(),
+            Self::FullWorkerDisk => scene.site.disk().fill(),
             Self::CrashDatabase => scene.site.database().stop(),
             Self::FlushRedis => scene.site.flush_redis(),
             Self::ClockSetForward => scene.restart_with_clock(HOURS),

@@ -13,10 +13,13 @@ use super::script::{STEPS, contender, pipeline, script};
 use super::second_host::copy;
 use super::site::Site;
 use super::testimony::Testimony;
-use crate::cluster::arrange::{Cluster, guard_of};
+use crate::cluster::arrange::{Cluster, asked, guard_of};
 use crate::guard::arrange::{children, is_tether};
 use crate::guard::tethers::LeasedProgram;
 use crate::run::arrange::{Place, Running, until};
+
+/// A run that wants no lock.
+const FREE: &str = "name: free\nsteps:\n  s: { run: 'true' }\n";
 
 const WORKERS: [&str; 2] = ["one", "two"];
 
@@ -26,6 +29,8 @@ const LASTS: Duration = Duration::from_secs(6);
 const WITHHELD: Duration = Duration::from_secs(8);
 /// The longest that a round waits for lines which may not come.
 const LINES_WITHIN: Duration = Duration::from_secs(1);
+/// What is asked of a controller that cannot answer is given up soon.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// How many lines are written after the lock has passed on and after all faults are healed, before a round goes on.
 const LINES_AFTER: usize = 10;
 
@@ -160,9 +165,8 @@ impl Scene {
     pub(super) fn is_withheld(&self) {
         let contender = self.cluster.submit(&contender(&self.witness()));
         let began = Instant::now();
-        let free = "name: free\nsteps:\n  s: { run: 'true' }\n";
         while began.elapsed() < WITHHELD {
-            let free = self.cluster.ended(&self.cluster.submit(free));
+            let free = self.cluster.ended(&self.cluster.submit(FREE));
             assert_eq!(free["status"], "succeeded", "a worker is there: {free}");
             let holder = self.testimony().last_holder();
             assert_eq!(holder.as_ref(), Some(&self.holder), "{}", self.testimony());
@@ -241,6 +245,16 @@ impl Scene {
         assert!(said.contains("--accept-lost-history"), "{said}");
         self.cluster.restart_with(|command| {
             command.arg("--accept-lost-history");
+        });
+    }
+
+    /// Fills the disk of the store until the controller cannot commit what it is asked for. It does not answer then.
+    pub(super) fn fill_store_disk(&self) {
+        self.site.disk().fill();
+        let body = json!({ "text": FREE }).to_string();
+        until("a commit fails", || {
+            let answer = asked((self.cluster.port, ANSWERS_WITHIN), ("POST", "/runs"), &body);
+            answer.is_none_or(|answer| answer.status != 201)
         });
     }
 
