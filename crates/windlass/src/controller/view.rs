@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use windlass_core::engine::{ApplyError, Engine, Event};
 use windlass_core::id::{RunId, Term};
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::frames::Frames;
 use super::trust::Belief;
@@ -127,6 +127,12 @@ impl View {
             recent: VecDeque::new(),
             recent_events: 0,
         }
+    }
+
+    /// Journal time now, as far as this process can tell: it is this or later.
+    pub fn journal_now(&self) -> Time {
+        let passed = u64::try_from(self.newest_seen.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.engine.now() + Span::millis(passed)
     }
 
     /// Whether this node led under a term: what was decided then is its own to tell.

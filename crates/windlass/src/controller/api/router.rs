@@ -173,6 +173,12 @@ impl Api {
         Self { refusals: RefusalLog::new(tell), ..self }
     }
 
+    /// The same with another clock for the time of the system.
+    #[must_use]
+    pub fn by_clock(self, clock: fn() -> Time) -> Self {
+        Self { clock, ..self }
+    }
+
     /// The same, which says that it is not ready any more from the moment on that it is about to end.
     #[must_use]
     pub fn until(self, ending: Shutdown) -> Self {
@@ -193,6 +199,12 @@ impl Api {
 
     pub(super) fn now(&self) -> Time {
         (self.clock)()
+    }
+
+    /// The time by the clock of the system, or journal time where that is later: for what must not become valid or look older
+    /// because the clock of the system was set back.
+    pub(super) fn latest_now(&self) -> Time {
+        self.now().max(self.handle.views().look(View::journal_now))
     }
 }
 

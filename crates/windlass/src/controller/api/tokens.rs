@@ -24,7 +24,7 @@ const EXPIRES_MAX: Span = Span::hours(24 * 3650);
 
 /// Every token that is kept, oldest first.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
-    let now = api.now();
+    let now = api.latest_now();
     Answered(
         api.handle.views().look(|view| {
             view.engine.keys().tokens().map(|record| token_json(record, now)).collect()
@@ -82,7 +82,7 @@ pub(super) async fn create(
 
 impl Wanted {
     fn token(self, api: &Api, secret: &TokenSecret) -> Result<NewToken, Refused> {
-        let now = api.now();
+        let now = api.latest_now();
         let scopes = self.scopes.into_iter().collect();
         let name = self.name.unwrap_or_else(|| {
             api.handle.views().look(|view| free_name(&view.engine, &scopes, now))
@@ -119,7 +119,7 @@ pub(super) async fn revoke(
     Path(text): Path<String>,
     By(by): By,
 ) -> Result<Answered<Value>, Refused> {
-    let now = api.now();
+    let now = api.latest_now();
     let token = api.handle.views().look(|view| find(&view.engine, &text, now));
     let token = token.ok_or_else(|| {
         let detail = format!("there is no valid token `{text}`: GET /tokens lists them");

@@ -50,7 +50,7 @@ fn showing(token: &str, method: &str, path: &str, body: &Value) -> Vec<u8> {
     Ask { method, path, headers, body }.bytes()
 }
 
-async fn by(controller: &Controller, token: &str, method: &str, path: &str) -> Answer {
+pub(super) async fn by(controller: &Controller, token: &str, method: &str, path: &str) -> Answer {
     controller.send(&showing(token, method, path, &Value::Null)).await
 }
 

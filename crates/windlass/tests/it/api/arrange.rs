@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use windlass::controller::api::{About, Bounds, FileTokens, Hosts, Server, router};
 use windlass::core::rate::Rate;
-use windlass::core::time::Span;
+use windlass::core::time::{Span, Time};
 use windlass::local::{Office, Station, Stores};
 use windlass::logs::Announced;
 use windlass::shutdown::ShutdownSender;
@@ -44,12 +44,22 @@ pub(super) struct Setup {
     pub(super) rate: Option<Rate>,
     /// What it is known by; by anything if nothing is said.
     pub(super) hosts: Option<Hosts>,
+    /// What it takes for the time of the system, if not that.
+    pub(super) clock: Option<fn() -> Time>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let (stores, ttl) = (Stores::in_memory(), Span::secs(15));
-        Self { stores, ttl, token: None, bounds: Bounds::default(), rate: None, hosts: None }
+        Self {
+            stores,
+            ttl,
+            token: None,
+            bounds: Bounds::default(),
+            rate: None,
+            hosts: None,
+            clock: None,
+        }
     }
 }
 
@@ -66,7 +76,7 @@ impl Controller {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let Setup { stores, ttl, token, bounds, rate, hosts } = setup;
+        let Setup { stores, ttl, token, bounds, rate, hosts, clock } = setup;
         let office = Office { ttl, ..Office::alone("here") };
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
@@ -75,6 +85,9 @@ impl Controller {
         let mut api = station.api(&stores, &logs, about).with_tokens(tokens.clone());
         if let Some(hosts) = hosts {
             api = api.known_as(hosts);
+        }
+        if let Some(clock) = clock {
+            api = api.by_clock(clock);
         }
         if let Some(rate) = rate {
             api = api.at_rate(rate);

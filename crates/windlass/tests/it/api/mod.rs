@@ -2,6 +2,7 @@
 
 mod access;
 mod arrange;
+mod clocks;
 mod crew;
 mod documents;
 pub(crate) mod ears;

@@ -138,7 +138,7 @@ fn by_token(api: &Api, scope: Scope, headers: &HeaderMap) -> Result<Pass, Refuse
     let known = api.handle.views().look(|view| view.engine.keys().shown(shown).cloned());
     let record = known.ok_or_else(Refused::wrong_token)?;
     let name = record.token.name.clone();
-    match record.standing(api.now()) {
+    match record.standing(api.latest_now()) {
         Standing::Revoked => Err(Refused::revoked_token(&name)),
         Standing::Expired => Err(Refused::expired_token(&name)),
         Standing::Valid if !record.token.scopes.allow(scope) => Err(Refused::wrong_scope(scope)),

@@ -49,16 +49,19 @@ impl Pass {
             Key::Owner => None,
             Key::Open => api.asks().then(Refused::no_token),
             Key::File(digest) => (!api.tokens.have(digest)).then(Refused::wrong_token),
-            Key::Token(id, _) => api.handle.views().look(|view| {
-                let Some(record) = view.engine.keys().token(id) else {
-                    return Some(Refused::wrong_token());
-                };
-                match record.standing(api.now()) {
-                    Standing::Valid => None,
-                    Standing::Revoked => Some(Refused::revoked_token(&record.token.name)),
-                    Standing::Expired => Some(Refused::expired_token(&record.token.name)),
-                }
-            }),
+            Key::Token(id, _) => {
+                let now = api.latest_now();
+                api.handle.views().look(|view| {
+                    let Some(record) = view.engine.keys().token(id) else {
+                        return Some(Refused::wrong_token());
+                    };
+                    match record.standing(now) {
+                        Standing::Valid => None,
+                        Standing::Revoked => Some(Refused::revoked_token(&record.token.name)),
+                        Standing::Expired => Some(Refused::expired_token(&record.token.name)),
+                    }
+                })
+            }
             Key::Worker(id) => {
                 let revoked = api.handle.views().look(|view| view.engine.keys().is_revoked(id));
                 revoked.then(|| Refused::revoked_worker(id))
@@ -93,7 +96,7 @@ impl Watch {
             tokio::select! {
                 changed = self.store.changed() => if changed.is_err() { return pending().await },
                 changed = self.file.changed() => if changed.is_err() { return pending().await },
-                () = after(pass.lasts(api.now())) => {}
+                () = after(pass.lasts(api.latest_now())) => {}
             }
             if let Some(refused) = pass.refusal(&api) {
                 return refused;

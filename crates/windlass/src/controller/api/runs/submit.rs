@@ -154,7 +154,7 @@ pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
 /// The run that a key stands for, and whether it did before.
 async fn claim(api: &Api, key: String, said: &[u8], run: RunId) -> Result<(RunId, bool), Refused> {
     let body = *blake3::hash(said).as_bytes();
-    match api.kept.archive.claim(Claim { key, body, run, at: api.now() }).await? {
+    match api.kept.archive.claim(Claim { key, body, run, at: api.latest_now() }).await? {
         Claimed::New => Ok((run, false)),
         Claimed::Known(run) => Ok((run, true)),
         Claimed::Conflict(run) => Err(Refused::conflict(

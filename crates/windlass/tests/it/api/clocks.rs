@@ -1,0 +1,53 @@
+//! The clock of the controller's system is set back while it runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use serde_json::json;
+use windlass::core::time::{Span, Time};
+use windlass::local::Stores;
+
+use super::access::{by, expired};
+use super::arrange::{Ask, Controller, Setup, TOKEN};
+
+const SHIP: &str = "name: ship\nsteps: { build: { run: make } }\n";
+
+/// The time of the system, less what a test has set it back by.
+fn time(set_back: &AtomicU64) -> Time {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    let now = Time::from_millis(u64::try_from(since.as_millis()).expect("not for long"));
+    now - Span::hours(set_back.load(Ordering::SeqCst))
+}
+
+#[tokio::test]
+async fn an_expired_token_stays_expired() {
+    static SET_BACK: AtomicU64 = AtomicU64::new(0);
+    let setup = Setup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..Setup::default() };
+    let controller = Controller::with(setup).await;
+    let token = expired(&controller, "short", &["read"]).await;
+    SET_BACK.store(24, Ordering::SeqCst);
+    let refused = by(&controller, &token, "GET", "/runs").await;
+    assert_eq!(refused.refusal(), (401, "expired_token"));
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_submission_key_is_as_young_as_its_run() {
+    static SET_BACK: AtomicU64 = AtomicU64::new(24);
+    let stores = Stores::in_memory();
+    let archive = std::sync::Arc::clone(&stores.archive);
+    let setup = Setup { stores, clock: Some(|| time(&SET_BACK)), ..Setup::default() };
+    let began = time(&AtomicU64::new(0));
+    let controller = Controller::with(setup).await;
+    let body = json!({ "text": SHIP }).to_string().into_bytes();
+    let headers = vec![("idempotency-key", "once")];
+    let taken = controller.ask(Ask { method: "POST", path: "/runs", headers, body }).await;
+    assert_eq!(taken.status, 201, "{taken:?}");
+    let keys = archive.keys(None, 9).await.expect("it is in memory");
+    assert!(
+        keys[0].at >= began,
+        "{:?} is before {began:?}: it would be pruned too early",
+        keys[0].at
+    );
+    controller.shut_down().await;
+}
