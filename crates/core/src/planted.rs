@@ -85,6 +85,8 @@ pub enum Bug {
     HeldUpStartRuns,
     /// The lock of a guard is free while a tether of it is alive.
     GuardLockFreedEarly,
+    /// A candidate asks the clock of the store whether a term is over.
+    TermByStoreClock,
     /// A leader counts a renewal without an answer as granted.
     RenewedAfterUnknown,
     /// The number of a worker's life is the time of its host, whatever the number of the last one was.
@@ -117,7 +119,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 52] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -157,6 +159,7 @@ impl Bug {
         Self::HungStartRunsLater,
         Self::HeldUpStartRuns,
         Self::GuardLockFreedEarly,
+        Self::TermByStoreClock,
         Self::RenewedAfterUnknown,
         Self::IncarnationIsWallTime,
         Self::RevokedGuardBelieved,

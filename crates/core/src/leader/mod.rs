@@ -13,8 +13,10 @@
 //!
 //! Like the engine it is pure: the loop around it carries out its [`Effect`]s and tells it what came of them.
 
+mod candidacy;
 mod machine;
 mod tenure;
 
+pub use candidacy::{Candidacy, TermMark};
 pub use machine::{Batch, Effect, Leader, TermsOfOffice};
 pub use tenure::Tenure;

@@ -2,8 +2,9 @@
 
 use windlass_core::engine::{Event, StoreHistory};
 use windlass_core::id::{Fence, Term};
+use windlass_core::leader::TermMark;
 use windlass_core::planted::{Bug, Bugs};
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::clock::WallClock;
 use super::maintenance::sealed_run;
@@ -34,7 +35,12 @@ pub(crate) struct Journal {
     pub(crate) term: Term,
     /// Whose holder may write: none once it has resigned.
     held: Option<Term>,
-    expires: u64,
+    /// Changes with each campaign that wins, renewal and resignation.
+    beat: u64,
+    /// How long the term lasts without renewal: not at all once it was given back.
+    lasts: u64,
+    /// When it ends by the store's clock, which nothing should rest on.
+    until: u64,
     /// What the store takes for the time: a takeover begins journal time with it.
     pub(crate) clock: WallClock,
     /// What it can say of its history, until a leader has recorded it.
@@ -46,7 +52,8 @@ pub(crate) struct Journal {
 /// What a leader asks of the store.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreOp {
-    Campaign,
+    /// For a term with this mark, if that is over; otherwise it asks for the mark only.
+    Campaign(Option<TermMark>),
     Renew(Term),
     Resign(Term),
     Append(Append),
@@ -67,7 +74,7 @@ pub(crate) struct Append {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreResult {
     Led(Term, u64, StoreHistory),
-    NotLed(HeadName),
+    NotLed(TermMark, HeadName),
     Renewed,
     Resigned,
     Appended(u64),
@@ -92,7 +99,9 @@ impl Default for Journal {
             records: Vec::new(),
             term: Term::default(),
             held: None,
-            expires: 0,
+            beat: 0,
+            lasts: 0,
+            until: 0,
             clock: WallClock::default(),
             history: StoreHistory::Unbroken,
             ills: Vec::new(),
@@ -101,13 +110,18 @@ impl Default for Journal {
 }
 
 impl Journal {
-    fn campaign(&mut self, now: u64, bugs: Bugs) -> StoreResult {
-        if now < self.expires {
-            return StoreResult::NotLed(self.head());
+    fn campaign(&mut self, over: Option<TermMark>, now: u64, bugs: Bugs) -> StoreResult {
+        let wins = if bugs.on(Bug::TermByStoreClock) {
+            self.clock.shows(now) >= self.until
+        } else {
+            over == Some(self.mark())
+        };
+        if !wins {
+            return StoreResult::NotLed(self.mark(), self.head());
         }
         self.term = Term(self.term.0 + 1);
         self.held = Some(self.term);
-        self.expires = now + TERM_TTL;
+        self.lasts_for(TERM_TTL, now);
         let history = self.history;
         if bugs.on(Bug::UnprovenForgotten) {
             self.history = StoreHistory::Unbroken;
@@ -115,11 +129,21 @@ impl Journal {
         StoreResult::Led(self.term, self.clock.shows(now), history)
     }
 
+    fn mark(&self) -> TermMark {
+        TermMark { term: self.term, beat: self.beat, lasts: Span::millis(self.lasts) }
+    }
+
+    fn lasts_for(&mut self, lasts: u64, now: u64) {
+        self.beat += 1;
+        self.lasts = lasts;
+        self.until = self.clock.shows(now) + lasts;
+    }
+
     fn renew(&mut self, term: Term, now: u64) -> StoreResult {
         if self.held != Some(term) {
             return StoreResult::Stale;
         }
-        self.expires = now + TERM_TTL;
+        self.lasts_for(TERM_TTL, now);
         StoreResult::Renewed
     }
 
@@ -127,7 +151,8 @@ impl Journal {
     fn resign(&mut self, term: Term, now: u64) -> bool {
         let held = self.held == Some(term);
         if held {
-            (self.held, self.expires) = (None, now);
+            self.held = None;
+            self.lasts_for(0, now);
         }
         held
     }
@@ -165,7 +190,7 @@ impl World<'_> {
         let ill =
             self.journal.ills.iter().copied().find(|ill| !matches!(ill, FaultKind::JournalSlow));
         let failed = match &op {
-            StoreOp::Campaign => FailedOp::Campaign,
+            StoreOp::Campaign(_) => FailedOp::Campaign,
             StoreOp::Renew(_) => FailedOp::Renew,
             StoreOp::Resign(_) => FailedOp::Resign,
             StoreOp::Append(_) => FailedOp::Append,
@@ -216,7 +241,7 @@ impl World<'_> {
 
     fn store_does(&mut self, op: StoreOp) -> StoreResult {
         match op {
-            StoreOp::Campaign => self.journal.campaign(self.now, self.bugs),
+            StoreOp::Campaign(over) => self.journal.campaign(over, self.now, self.bugs),
             StoreOp::Renew(term) => self.journal.renew(term, self.now),
             StoreOp::Resign(term) => {
                 if self.journal.resign(term, self.now) {
@@ -283,9 +308,9 @@ impl World<'_> {
         self.marks.hit("store rolled back");
         self.journal.records.truncate(end);
         self.maintenance.rolled_back(&self.journal.records);
-        // The new server knows of the term what it had heard: it may end sooner than its holder thinks.
-        let left = self.journal.expires.saturating_sub(self.now);
-        self.journal.expires = self.now + self.rng.below(left + 1);
+        // The new server knows of the term what it had heard: also that it was given back, or nothing.
+        let lasts = if self.rng.chance(500) { TERM_TTL } else { 0 };
+        self.journal.lasts_for(lasts, self.now);
         // Terms that were lost do not come again, and no leader holds this one.
         self.journal.term = Term(self.journal.term.0 + 1);
         self.journal.held = None;

@@ -3,7 +3,7 @@
 
 use windlass_core::engine::{Engine, ProvenTime, Request, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
-use windlass_core::leader::{Leader, Tenure, TermsOfOffice};
+use windlass_core::leader::{Candidacy, Leader, Tenure, TermMark, TermsOfOffice};
 use windlass_core::planted::Bug;
 use windlass_core::session::Home;
 use windlass_core::time::{Span, Time};
@@ -36,6 +36,8 @@ pub(crate) struct LeaderNode {
     /// It wants no term before, in true time: it has just handed one over.
     rests_until: u64,
     wakes_at: u64,
+    /// What it has seen of the newest term while it stood by, on its own clock.
+    candidacy: Candidacy,
     /// The newest event that it has seen while it stood by, and when it saw that first, on its own clock.
     seen: Option<(HeadName, Time)>,
     pub(crate) lead: Option<Lead>,
@@ -74,6 +76,7 @@ impl LeaderNode {
             asked_at: None,
             rests_until: 0,
             wakes_at: 0,
+            candidacy: Candidacy::default(),
             seen: None,
             lead: None,
         }
@@ -93,7 +96,7 @@ impl LeaderNode {
 
     pub(crate) fn crash(&mut self) {
         (self.lead, self.asked_at, self.up) = (None, None, false);
-        self.seen = None;
+        (self.seen, self.candidacy) = (None, Candidacy::default());
         self.crashes_at = None;
         self.life += 1;
     }
@@ -175,7 +178,8 @@ impl World<'_> {
         let rests = self.now < self.leaders[leader].rests_until;
         if !rests && self.leaders[leader].asked_at.is_none() {
             self.leaders[leader].asked_at = Some(local);
-            self.ask_store(leader, StoreOp::Campaign);
+            let over = self.leaders[leader].candidacy.due(local);
+            self.ask_store(leader, StoreOp::Campaign(over));
         }
         let pause = CAMPAIGN_EVERY + self.rng.below(50);
         self.wake_leader(leader, self.now + pause);
@@ -218,17 +222,24 @@ impl World<'_> {
             StoreResult::Stale => self.steps_down(leader, "its term has passed"),
             StoreResult::Failed(FailedOp::Append) => self.append_failed(leader),
             StoreResult::Failed(FailedOp::Renew) => self.renewal_failed(leader),
-            StoreResult::NotLed(head) => {
-                let it = &mut self.leaders[leader];
-                it.asked_at = None;
-                let local = it.clock.local(self.now);
-                it.seen = it.seen.filter(|(known, _)| *known == head).or(Some((head, local)));
-            }
+            StoreResult::NotLed(mark, head) => self.leader_looks(leader, mark, head),
             StoreResult::Failed(FailedOp::Campaign) => self.leaders[leader].asked_at = None,
             // Who resigns has stepped down already and hears nothing of it.
             StoreResult::Resigned | StoreResult::Failed(FailedOp::Resign) => {}
         }
         self.wake_leader_later(leader);
+    }
+
+    /// A candidate hears of the newest term and the newest event. A term that was given back is asked for at once.
+    fn leader_looks(&mut self, leader: usize, mark: TermMark, head: HeadName) {
+        let it = &mut self.leaders[leader];
+        it.asked_at = None;
+        let local = it.clock.local(self.now);
+        it.seen = it.seen.filter(|(known, _)| *known == head).or(Some((head, local)));
+        it.candidacy.look(mark, local);
+        if mark.lasts == Span::ZERO {
+            self.wake_leader(leader, self.now + 1);
+        }
     }
 
     fn term_renewed(&mut self, leader: usize) {
@@ -259,7 +270,7 @@ impl World<'_> {
         let Some(engine) = self.rebuild() else { return };
         let last = self.journal.records.last().map_or(Time::ZERO, |record| record.at);
         let local = self.leaders[leader].clock.local(self.now);
-        let proven = self.proven(leader, local);
+        let proven = self.proven(leader, engine.term(), local);
         let base = Time::from_millis(store_now).max(last + proven.passed);
         if engine.counts().leases > 0 {
             self.marks.hit("takeover with open leases");
@@ -287,11 +298,14 @@ impl World<'_> {
     }
 
     /// What a leader that takes over has observed since it saw the newest event.
-    fn proven(&self, leader: usize, local: Time) -> ProvenTime {
-        let seen = self.leaders[leader].seen.filter(|(head, _)| *head == self.journal.head());
+    fn proven(&self, leader: usize, last_term: Term, local: Time) -> ProvenTime {
+        let it = &self.leaders[leader];
+        let led = it.candidacy.seen_led().filter(|(term, _)| *term == last_term);
+        let led_at = led.map_or(Time::ZERO, |(_, at)| at);
+        let seen = it.seen.filter(|(head, _)| *head == self.journal.head());
         seen.map_or(ProvenTime::NONE, |(_, at)| ProvenTime {
             passed: local.since(at),
-            led: Span::ZERO,
+            led: led_at.since(at),
         })
     }
 

@@ -134,7 +134,7 @@ impl<'a> Lead<'a> {
         // A loss that only a worker knew of is in the journal alone.
         let generation = won.leadership.generation.max(engine.generation());
         let now = Won::begins_at(&won.leadership, &engine, seen_for);
-        let proven = won.proven(seen_for);
+        let proven = won.proven(&engine, seen_for);
         let (ttl, own) = (node.config.ttl, node.config.own);
         let office = TermsOfOffice { term, head: head.0, ttl, generation, own, history, proven };
         let luck = RandomState::new();

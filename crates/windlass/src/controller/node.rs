@@ -423,9 +423,11 @@ impl Won {
     }
 
     /// What is proven of the time since the newest event, which this process has known for so long.
-    pub(super) fn proven(&self, seen_for: Span) -> ProvenTime {
+    pub(super) fn proven(&self, engine: &Engine, seen_for: Span) -> ProvenTime {
         let Leadership { since_head, since_led, .. } = self.leadership;
-        let led = since_led.map_or(Span::ZERO, |ago| seen_for.less(ago));
+        // Of the term that wrote the newest event.
+        let ago = since_led.filter(|(term, _)| *term == engine.term()).map(|(_, ago)| ago);
+        let led = ago.map_or(Span::ZERO, |ago| seen_for.less(ago));
         ProvenTime { passed: seen_for.max(since_head), led }
     }
 }

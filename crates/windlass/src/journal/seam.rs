@@ -148,8 +148,8 @@ pub struct Leadership {
     pub history: StoreHistory,
     /// So long ago, or longer, the newest event was written, by a clock that no process can set; zero if the store cannot tell.
     pub since_head: Span,
-    /// So long ago, or less, this process saw an earlier leader keep its term, if it has seen that.
-    pub since_led: Option<Span>,
+    /// An earlier term that this process has seen its leader keep, and how long ago it lasted at least.
+    pub since_led: Option<(Term, Span)>,
     /// How long the term lasts unless it is renewed, from when it was asked for; `None` where it ends with its process.
     pub lasts: Option<Span>,
 }
@@ -159,9 +159,15 @@ pub struct Leadership {
 /// One append is in flight at a time; the next batch gathers meanwhile. Positions are contiguous: the leader assigns
 /// them by saying what its batch follows.
 pub trait Journal: Send + Sync + fmt::Debug {
-    /// Tries to become the leader: takes the next term if nobody holds one, and reads the head in the same transaction.
+    /// Tries to become the leader: takes the next term if nobody holds one as far as this process has seen, and reads the head in the same transaction.
     /// When it returns `Won`, no append of an earlier term can succeed any more.
     fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign>;
+
+    /// The same for a candidate that campaigns once. Where a store cannot tell at once that a leader has gone, it waits until that
+    /// is certain, for one term at most.
+    fn campaign_patiently(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+        self.campaign(candidate)
+    }
 
     /// Who holds a term now, for who does not want one. `None` if nobody does, or where only a campaign can tell.
     fn leader(&self) -> Promise<'_, Option<Leading>> {

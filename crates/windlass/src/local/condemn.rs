@@ -74,7 +74,7 @@ pub async fn condemn(address: &StoreAddress, run: &str) -> Result<RunId, Condemn
     }
     let journal = Stores::at(address, TERM).await?.journal;
     let candidate = Candidate { node: "windlass store condemn".to_owned(), address: None };
-    let term = match journal.campaign(candidate).await? {
+    let term = match journal.campaign_patiently(candidate).await? {
         Campaign::Won(won) => won.term,
         Campaign::LedBy { node, .. } => {
             return Err(CondemnError::Led { place, node, run: run.to_owned() });

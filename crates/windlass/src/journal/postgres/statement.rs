@@ -38,7 +38,8 @@ pub(super) const PRUNE: &str = "
 pub(super) const TERM: &str =
     "SELECT term, until > clock_timestamp() AS lasts FROM windlass_leader WHERE id = 1";
 
-/// Takes the next term if the last one is over. The history of a server is told by its identifier and its timeline: a
+/// Takes the next term if the row is still the one that the candidate has seen for a whole term
+/// ([`Terms`](super::terms::Terms)). The history of a server is told by its identifier and its timeline: a
 /// restored base backup and a promoted standby have another one. Terms that were won since and are lost must not come again:
 /// where the server may be another one, which a restart is enough for, or rows were put back, the next term is the time in
 /// milliseconds, greater than any before in whatever history, since terms are won more slowly than time passes.
@@ -80,22 +81,23 @@ pub(super) const CAMPAIGN: &str = "
                     AND led.server_since = excluded.server_since AS same,
                 led.store NOT IN (excluded.store, 'copied') OR windlass_is_restored(
                     led.xmin, led.written, led.head, led.head_batch) AS lost) AS found)
-    WHERE led.until <= clock_timestamp()
+    WHERE (led.term, led.beat) = ($4, $5)
     RETURNING term, generation, history, previous,
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 
 /// Who leads, or did last, and whether its term lasts. Whoever stands by asks this again and again: it locks nothing, so
 /// it never stands in the way of who writes.
 pub(super) const LEADER: &str = "
-    SELECT node, address, until > clock_timestamp() AS lasts FROM windlass_leader WHERE id = 1";
+    SELECT node, address, until > clock_timestamp() AS lasts, term, beat, lasts_ms
+    FROM windlass_leader WHERE id = 1";
 
 /// Which cluster this is.
 pub(super) const CLUSTER: &str = "SELECT cluster FROM windlass_cluster WHERE id = 1";
 
-/// Keeps a term that lasts.
+/// Keeps a term that nobody has taken and that was not given back, whatever the clock of the database says.
 pub(super) const RENEW: &str = "
     UPDATE windlass_leader SET until = clock_timestamp() + $2 * interval '1 millisecond'
-    WHERE id = 1 AND term = $1 AND until > clock_timestamp() RETURNING term";
+    WHERE id = 1 AND term = $1 AND lasts_ms > 0 RETURNING term";
 
 /// Gives a term up.
 pub(super) const RESIGN: &str =

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use windlass_core::id::{RunId, Term};
@@ -34,6 +33,7 @@ pub(crate) const TABLES: Tables = Tables {
         include_str!("migrations/0006_snapshots.sql"),
         include_str!("migrations/0007_condemned.sql"),
         include_str!("migrations/0008_witness.sql"),
+        include_str!("migrations/0009_beat.sql"),
     ],
 };
 
@@ -92,11 +92,7 @@ impl PostgresJournal {
         let partitions = Partitions::of("windlass_journal", options.partition);
         let term_within = Duration::from_millis(options.term.part(TERM_PART).as_millis());
         Ok(Self {
-            terms: Arc::new(Terms {
-                line: line(term_within),
-                lasts: options.term,
-                held: AtomicU64::new(0),
-            }),
+            terms: Arc::new(Terms::new(line(term_within), options.term)),
             writer: Arc::new(Writer { line: line(WITHIN), place: Arc::clone(&place), partitions }),
             reader: Arc::new(Reader { line: line(WITHIN), place }),
             snapshots: Arc::new(Snapshots { line: line(SNAPSHOT_WITHIN), partitions }),
@@ -107,7 +103,7 @@ impl PostgresJournal {
     /// Who leads the journal at an address now, for who has nothing else to do with it.
     pub async fn leader_at(url: &str) -> Result<Option<Leading>, StoreError> {
         let office = Office::open(url)?;
-        let terms = Terms { line: office.line(WITHIN), lasts: TERM, held: AtomicU64::new(0) };
+        let terms = Terms::new(office.line(WITHIN), TERM);
         office.ask(async move { terms.leader().await }).await
     }
 
@@ -152,6 +148,11 @@ impl Journal for PostgresJournal {
     fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
         let terms = Arc::clone(&self.terms);
         self.office.ask(async move { terms.campaign(candidate).await })
+    }
+
+    fn campaign_patiently(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+        let terms = Arc::clone(&self.terms);
+        self.office.ask(async move { terms.campaign_patiently(candidate).await })
     }
 
     fn leader(&self) -> Promise<'_, Option<Leading>> {

@@ -1,11 +1,15 @@
 //! Who leads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 use windlass_core::engine::StoreHistory;
 use windlass_core::id::Term;
+use windlass_core::leader::{Candidacy, TermMark};
 use windlass_core::time::{Span, Time};
 
 use super::statement;
@@ -14,24 +18,110 @@ use crate::store::StoreError;
 use crate::store::number::to_sql;
 use crate::store::postgres::line::{Line, Parameter, Work};
 
+/// How often a patient candidate looks again.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// Terms, on a connection of their own.
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) line: Line,
-    pub(super) lasts: Span,
+    lasts: Span,
     /// The term that this process won last. If no other process has won one since, nothing is missing that was acknowledged
     /// under it: this process knows all of that, and ends if it finds less.
-    pub(super) held: AtomicU64,
+    held: AtomicU64,
+    /// What was seen of the newest term, on a clock that nothing sets: since `began`.
+    candidacy: Mutex<Candidacy>,
+    began: Instant,
+}
+
+/// What a look at the row of the leader came to.
+struct Looked {
+    leading: Leading,
+    mark: TermMark,
+    /// Whether the term lasts by the clock of the database.
+    lasts: bool,
+}
+
+/// What a campaign came to, for the observation.
+enum Came {
+    Won(Leadership),
+    Lost(Looked),
 }
 
 impl Terms {
+    pub(super) fn new(line: Line, lasts: Span) -> Self {
+        let (held, candidacy) = (AtomicU64::new(0), Mutex::default());
+        Self { line, lasts, held, candidacy, began: Instant::now() }
+    }
+
     pub(super) async fn campaign(&self, candidate: Candidate) -> Result<Campaign, StoreError> {
-        let (lasts, held) = (self.lasts, Term(self.held.load(Ordering::Relaxed)));
-        let came = self.line.call(move |client| campaign(client, candidate, lasts, held)).await?;
-        if let Campaign::Won(won) = &came {
-            self.held.store(won.term.0, Ordering::Relaxed);
+        Ok(match self.ask(candidate).await? {
+            Came::Won(won) => Campaign::Won(won),
+            Came::Lost(looked) => looked.led_by(),
+        })
+    }
+
+    /// Waits while the clock of the database says that the term is over: it is, unless that clock was set, which shows within a
+    /// term.
+    pub(super) async fn campaign_patiently(
+        &self,
+        candidate: Candidate,
+    ) -> Result<Campaign, StoreError> {
+        loop {
+            match self.ask(candidate.clone()).await? {
+                Came::Won(won) => return Ok(Campaign::Won(won)),
+                Came::Lost(looked) if looked.lasts => return Ok(looked.led_by()),
+                Came::Lost(_) => sleep(LOOK_EVERY).await,
+            }
         }
-        Ok(came)
+    }
+
+    async fn ask(&self, candidate: Candidate) -> Result<Came, StoreError> {
+        let looked = self.line.call(|client| Box::pin(look(client))).await?;
+        let held = Term(self.held.load(Ordering::Relaxed));
+        let over = match looked {
+            None => NO_TERM,
+            Some(looked) => match self.over(&looked, held) {
+                Some(over) => over,
+                None => return Ok(Came::Lost(looked)),
+            },
+        };
+        let lasts = self.lasts;
+        let came = self.line.call(move |client| campaign(client, candidate, lasts, (held, over)));
+        Ok(match came.await? {
+            Came::Won(won) => {
+                self.held.store(won.term.0, Ordering::Relaxed);
+                Came::Won(Leadership { since_led: self.since_led(), ..won })
+            }
+            Came::Lost(looked) => {
+                self.observed().look(looked.mark, self.now());
+                Came::Lost(looked)
+            }
+        })
+    }
+
+    /// The mark to name, if the term that was looked at is over. This process's own is, once it asks for another and the row
+    /// does not last: it does not trust it any more.
+    fn over(&self, looked: &Looked, held: Term) -> Option<TermMark> {
+        let mut candidacy = self.observed();
+        candidacy.look(looked.mark, self.now());
+        let own = looked.mark.term == held && !looked.lasts;
+        if own { Some(looked.mark) } else { candidacy.due(self.now()) }
+    }
+
+    /// An earlier term that was seen to last, and how long ago.
+    fn since_led(&self) -> Option<(Term, Span)> {
+        let led = self.observed().seen_led();
+        led.map(|(term, at)| (term, self.now().since(at)))
+    }
+
+    fn observed(&self) -> MutexGuard<'_, Candidacy> {
+        self.candidacy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Time {
+        let elapsed = self.began.elapsed().as_millis();
+        Time::from_millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 
     pub(super) async fn leader(&self) -> Result<Option<Leading>, StoreError> {
@@ -64,33 +154,43 @@ impl Terms {
     }
 }
 
+/// The mark of a store that nobody has led.
+const NO_TERM: TermMark = TermMark { term: Term(0), beat: 0, lasts: Span::ZERO };
+
 /// Takes the term and reads the head in one transaction. The row is locked by the first statement, so every append under
-/// an earlier term has ended, and the second sees what it wrote. It is looked at before: who asks for a term locks the row
+/// an earlier term has ended, and the second sees what it wrote. The row was looked at before: who asks for a term locks it
 /// also if it does not get it, and holds up who leads.
-fn campaign(client: &Client, candidate: Candidate, lasts: Span, last: Term) -> Work<'_, Campaign> {
+fn campaign(
+    client: &Client,
+    candidate: Candidate,
+    lasts: Span,
+    (held, over): (Term, TermMark),
+) -> Work<'_, Came> {
     Box::pin(async move {
-        if let Some(Leading { node, address }) = leader(client).await? {
-            return Ok(Campaign::LedBy { node, pid: None, address });
-        }
         client.batch_execute(statement::BEGIN).await?;
         let lasts_ms = millis(lasts);
         let Candidate { node, address } = &candidate;
-        let asked: [Parameter<'_>; 3] =
-            [(node, Type::TEXT), (address, Type::TEXT), (&lasts_ms, Type::FLOAT8)];
+        let (term, beat) = (to_sql(over.term.0), to_sql(over.beat));
+        let asked: [Parameter<'_>; 5] = [
+            (node, Type::TEXT),
+            (address, Type::TEXT),
+            (&lasts_ms, Type::FLOAT8),
+            (&term, Type::INT8),
+            (&beat, Type::INT8),
+        ];
         let won = client.query_typed(statement::CAMPAIGN, &asked).await?;
         let Some(won) = won.first() else {
             client.batch_execute("ROLLBACK").await?;
-            let led = client.query_typed(statement::LEADER, &[]).await?;
-            return Ok(led_by(led.first()));
+            return Ok(Came::Lost(look(client).await?.unwrap_or_else(Looked::nothing)));
         };
         let head = head(client).await?;
         client.batch_execute("COMMIT").await?;
-        Ok(Campaign::Won(Leadership {
+        Ok(Came::Won(Leadership {
             term: Term(won.get::<_, i64>("term").cast_unsigned()),
             head,
             now: Time::from_millis(won.get::<_, i64>("now").cast_unsigned()),
             generation: u16::try_from(won.get::<_, i32>("generation")).unwrap_or(u16::MAX),
-            history: history(won, last),
+            history: history(won, held),
             since_head: Span::ZERO,
             since_led: None,
             lasts: Some(lasts),
@@ -109,18 +209,41 @@ fn history(won: &Row, held: Term) -> StoreHistory {
     }
 }
 
-/// Who leads, if somebody does.
+/// Who leads, if somebody does by the clock of the database.
 async fn leader(client: &Client) -> Result<Option<Leading>, Error> {
-    let rows = client.query_typed(statement::LEADER, &[]).await?;
-    let led = rows.first().filter(|row| row.get("lasts"));
-    Ok(led.map(|row| Leading { node: row.get("node"), address: row.get("address") }))
+    Ok(look(client).await?.filter(|looked| looked.lasts).map(|looked| looked.leading))
 }
 
-fn led_by(row: Option<&Row>) -> Campaign {
-    // The row is never deleted: who lost to it finds it.
-    let node = row.map_or_else(String::new, |row| row.get("node"));
-    let address = row.and_then(|row| row.get("address"));
-    Campaign::LedBy { node, pid: None, address }
+/// The row of the leader.
+async fn look(client: &Client) -> Result<Option<Looked>, Error> {
+    let rows = client.query_typed(statement::LEADER, &[]).await?;
+    Ok(rows.first().map(Looked::read))
+}
+
+impl Looked {
+    fn read(row: &Row) -> Self {
+        let number = |name: &str| row.get::<_, i64>(name).cast_unsigned();
+        Self {
+            leading: Leading { node: row.get("node"), address: row.get("address") },
+            mark: TermMark {
+                term: Term(number("term")),
+                beat: number("beat"),
+                lasts: Span::millis(number("lasts_ms")),
+            },
+            lasts: row.get("lasts"),
+        }
+    }
+
+    /// The row is never deleted: a candidate that lost to it finds it.
+    const fn nothing() -> Self {
+        let leading = Leading { node: String::new(), address: None };
+        Self { leading, mark: NO_TERM, lasts: false }
+    }
+
+    fn led_by(self) -> Campaign {
+        let Leading { node, address } = self.leading;
+        Campaign::LedBy { node, pid: None, address }
+    }
 }
 
 /// The newest term.

@@ -65,7 +65,7 @@ impl Side {
     /// Leads it, so that nobody else does.
     pub(super) async fn lead(&self) -> Result<Leadership, TransferError> {
         let candidate = Candidate { node: "windlass store copy".to_owned(), address: None };
-        match self.journal.campaign(candidate).await? {
+        match self.journal.campaign_patiently(candidate).await? {
             Campaign::Won(won) => Ok(won),
             Campaign::LedBy { node, .. } => {
                 Err(TransferError::Led { place: self.place.clone(), node })

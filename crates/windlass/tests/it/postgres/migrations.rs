@@ -140,7 +140,7 @@ fn tables_of_the_first_version_are_changed_and_keep_what_is_in_them() {
     let behind = block_on(journal.tail(Position(0), 1)).unwrap_err();
     assert_eq!(behind, StoreError::Pruned { upto: Position(40) });
     let candidate = Candidate { node: "bob".to_owned(), address: None };
-    let Campaign::Won(won) = block_on(journal.campaign(candidate)).unwrap() else {
+    let Campaign::Won(won) = block_on(journal.campaign_patiently(candidate)).unwrap() else {
         panic!("nobody leads it")
     };
     assert!(won.term > Term(7), "terms go on: {won:?}");

@@ -11,4 +11,5 @@ mod restored;
 pub(crate) mod server;
 mod standby;
 mod tables;
+mod terms;
 mod tls;

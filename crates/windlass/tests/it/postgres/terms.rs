@@ -1,0 +1,123 @@
+//! Who leads does not depend on the clock of the database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windlass::conformance::block_on;
+use windlass::core::time::Span;
+use windlass::journal::{
+    Campaign, Candidate, Journal as _, Leadership, PostgresJournal, PostgresOptions,
+};
+
+use super::server::shared;
+use crate::run::arrange::pause;
+
+/// How long terms last here.
+const TERM: Duration = Duration::from_secs(2);
+
+struct Place {
+    address: String,
+    leader: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let (address, schema) = shared().fresh();
+        Self { address, leader: format!("{schema}.windlass_leader") }
+    }
+
+    fn open(&self) -> Arc<PostgresJournal> {
+        let term = Span::millis(u64::try_from(TERM.as_millis()).expect("it is short"));
+        let options = PostgresOptions { term, ..PostgresOptions::default() };
+        Arc::new(block_on(PostgresJournal::open(&self.address, options)).expect("it opens"))
+    }
+
+    /// The row as it would be if the clock of the database had been set forward by so much; with a minus, back.
+    fn clock_is_set(&self, by: &str) {
+        let leader = &self.leader;
+        let shift = format!(
+            "ALTER TABLE {leader} DISABLE TRIGGER USER; UPDATE {leader} SET until = until - interval '{by}'; ALTER TABLE {leader} ENABLE TRIGGER USER"
+        );
+        shared().psql(&shift);
+    }
+}
+
+fn campaign(journal: &PostgresJournal, node: &str) -> Option<Leadership> {
+    let candidate = Candidate { node: node.to_owned(), address: None };
+    match block_on(journal.campaign(candidate)).expect("the store answers") {
+        Campaign::Won(won) => Some(won),
+        Campaign::LedBy { .. } => None,
+    }
+}
+
+/// Campaigns until it wins, and says how long that took.
+fn win(journal: &PostgresJournal, node: &str) -> (Leadership, Duration) {
+    let began = Instant::now();
+    loop {
+        if let Some(won) = campaign(journal, node) {
+            return (won, began.elapsed());
+        }
+        assert!(began.elapsed() < 20 * TERM, "nobody renews the term");
+        pause(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_forward_gives_no_second_leader() {
+    let place = Place::new();
+    let (journal, rival) = (place.open(), place.open());
+    let led = campaign(&journal, "ann").expect("nobody else leads");
+    let began = Instant::now();
+    while began.elapsed() < 2 * TERM {
+        place.clock_is_set("1 day");
+        assert_eq!(campaign(&rival, "bob"), None, "the term is renewed");
+        pause(TERM / 8);
+        block_on(journal.renew(led.term)).expect("nobody has taken it");
+    }
+    place.clock_is_set("1 day");
+    let (won, waited) = win(&rival, "bob");
+    assert!(won.term > led.term && waited >= TERM - TERM / 8, "after {waited:?}");
+}
+
+#[test]
+fn a_clock_that_is_set_back_does_not_hold_up_the_next_leader() {
+    let place = Place::new();
+    let (journal, rival) = (place.open(), place.open());
+    let led = campaign(&journal, "ann").expect("nobody else leads");
+    place.clock_is_set("-1 day");
+    assert_eq!(campaign(&rival, "bob"), None);
+    let (won, waited) = win(&rival, "bob");
+    assert!(won.term > led.term && waited >= TERM - TERM / 8, "after {waited:?}");
+    let renewed = block_on(journal.renew(led.term));
+    assert!(renewed.is_err(), "{renewed:?}");
+}
+
+#[test]
+fn a_candidate_that_campaigns_once_waits_for_a_leader_that_has_gone() {
+    let place = Place::new();
+    let led = campaign(&place.open(), "ann").expect("nobody else leads");
+    place.clock_is_set("1 day");
+    let candidate = Candidate { node: "bob".to_owned(), address: None };
+    let came = block_on(place.open().campaign_patiently(candidate)).expect("the store answers");
+    assert!(matches!(came, Campaign::Won(won) if won.term > led.term), "{came:?}");
+}
+
+/// A standby proves how long the last leader led on, and a process that has just started proves nothing.
+#[test]
+fn a_candidate_says_how_long_the_last_leader_was_seen_to_lead() {
+    let place = Place::new();
+    let (journal, rival) = (place.open(), place.open());
+    let led = campaign(&journal, "ann").expect("nobody else leads");
+    for _ in 0..3 {
+        assert_eq!(campaign(&rival, "bob"), None);
+        block_on(journal.renew(led.term)).expect("nobody has taken it");
+    }
+    let (won, waited) = win(&rival, "bob");
+    let (term, ago) = won.since_led.expect("it was seen to be renewed");
+    assert_eq!(term, led.term);
+    assert!(u128::from(ago.as_millis()) + 1 >= waited.as_millis(), "{ago} of {waited:?}");
+    block_on(rival.resign(won.term)).expect("it is its own");
+    let fresh = campaign(&place.open(), "cleo").expect("it was given back");
+    assert_eq!(fresh.since_led, None);
+}
