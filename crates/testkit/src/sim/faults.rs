@@ -163,13 +163,7 @@ impl World<'_> {
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
-            | FaultKind::JournalDown => {
-                let same =
-                    |ill: &FaultKind| std::mem::discriminant(ill) == std::mem::discriminant(&what);
-                if let Some(at) = self.journal.ills.iter().position(same) {
-                    self.journal.ills.remove(at);
-                }
-            }
+            | FaultKind::JournalDown => self.journal.recovers(what),
             FaultKind::LeaderFreeze(_)
             | FaultKind::HandOver(_)
             | FaultKind::GuardHang(_)

@@ -110,6 +110,14 @@ impl Default for Journal {
 }
 
 impl Journal {
+    /// One ill of this kind is over.
+    pub(crate) fn recovers(&mut self, from: FaultKind) {
+        let same = |ill: &FaultKind| std::mem::discriminant(ill) == std::mem::discriminant(&from);
+        if let Some(at) = self.ills.iter().position(same) {
+            self.ills.remove(at);
+        }
+    }
+
     fn campaign(&mut self, over: Option<TermMark>, now: u64, bugs: Bugs) -> StoreResult {
         let wins = if bugs.on(Bug::TermByStoreClock) {
             self.clock.shows(now) >= self.until
