@@ -295,7 +295,9 @@ fn a_flood_of_late_outcomes_stays_within_the_bound_of_events() {
     let names: Vec<String> = (0..20).map(|at| format!("s{at}")).collect();
     crew.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
     crew.cut("alpha");
-    names.iter().for_each(|name| crew.finish("alpha", name, Outcome::exit(0)));
+    for name in &names {
+        crew.finish("alpha", name, Outcome::exit(0));
+    }
     crew.join("beta", 20, []);
     crew.pass(TTL);
     assert_eq!(crew.running("beta").len(), 20);

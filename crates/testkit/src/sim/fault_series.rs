@@ -35,8 +35,8 @@ pub(super) fn series(
         2 => island(&mut rng, at),
         3 => leaps(&mut rng, at, leaders),
         _ => {
-            let lost = lost_grants(&mut rng, at);
-            lost.into_iter().chain(leaps(&mut rng, at, leaders)).collect()
+            let grants = lost_grants(&mut rng, at);
+            grants.into_iter().chain(leaps(&mut rng, at, leaders)).collect()
         }
     });
     list

@@ -131,8 +131,9 @@ impl MaintenanceModel {
         }
         let head = records.len() as u64;
         let upto = part.map_or(head, |part| head.min(node.learnt + part));
-        for at in index(node.learnt)..index(upto) {
-            machine.learn(at as u64 + 1, records[at].at, &records[at].event);
+        let news = records.iter().enumerate().take(index(upto)).skip(index(node.learnt));
+        for (before, record) in news {
+            machine.learn(before as u64 + 1, record.at, &record.event);
         }
         node.learnt = upto;
     }

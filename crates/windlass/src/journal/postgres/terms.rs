@@ -183,11 +183,11 @@ fn campaign(
             client.batch_execute("ROLLBACK").await?;
             return Ok(Came::Lost(look(client).await?.unwrap_or_else(Looked::nothing)));
         };
-        let head = head(client).await?;
+        let newest = head(client).await?;
         client.batch_execute("COMMIT").await?;
         Ok(Came::Won(Leadership {
             term: Term(won.get::<_, i64>("term").cast_unsigned()),
-            head,
+            head: newest,
             now: Time::from_millis(won.get::<_, i64>("now").cast_unsigned()),
             generation: u16::try_from(won.get::<_, i32>("generation")).unwrap_or(u16::MAX),
             history: history(won, held),

@@ -63,8 +63,8 @@ pub(super) struct Head {
     pub(super) written: i128,
     /// Device and inode of the journal, and the system's boot.
     store: String,
-    /// When it was written, by the time since the system started; nothing where no such clock is.
-    since_start: Option<Time>,
+    /// When it was written, by the time since the system started; zero where no such clock is.
+    since_start: Time,
     /// When the file was last changed.
     changed: i128,
 }
@@ -95,7 +95,7 @@ impl Head {
             batch: BatchId(field("batch")?.parse().ok()?),
             written: field("written")?.parse().ok()?,
             store: field("store")?.to_owned(),
-            since_start: field("up")?.parse().ok().map(Time::from_millis),
+            since_start: Time::from_millis(field("up")?.parse().ok()?),
             changed: changed(metadata),
         })
     }
@@ -124,8 +124,7 @@ impl Head {
     /// How long ago it was written, if its batch is the last one of a journal that it proves to be unbroken.
     pub(super) fn age(&self, history: StoreHistory, head: Position) -> Span {
         let last = history == StoreHistory::Unbroken && self.position == head;
-        let times = self.since_start.filter(|_| last).zip(since_start());
-        times.map_or(Span::ZERO, |(written, now)| now.since(written))
+        if last { since_start().since(self.since_start) } else { Span::ZERO }
     }
 
     /// Whether the files are those that it was written beside, since the same boot, and it was not written by a copy.
@@ -163,7 +162,7 @@ impl HeadFile {
         let fields = format_args!(
             "{TITLE}\nposition {position}\nbatch {}\nwritten {written}\nstore {store}\nup {}",
             batch.0,
-            since_start().map_or(0, Time::as_millis)
+            since_start().as_millis()
         );
         text.write_fmt(fields).map_err(io::Error::other)?;
         let check = checksum(text);
@@ -192,13 +191,13 @@ fn store(folder: &Path) -> io::Result<String> {
 
 /// The time since the system started, by a clock that no process can set.
 #[cfg(unix)]
-fn since_start() -> Option<Time> {
-    Some(crate::clock::since_start())
+fn since_start() -> Time {
+    crate::clock::since_start()
 }
 
 #[cfg(not(unix))]
-const fn since_start() -> Option<Time> {
-    None
+const fn since_start() -> Time {
+    Time::ZERO
 }
 
 fn checksum(body: &str) -> String {

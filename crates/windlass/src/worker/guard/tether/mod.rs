@@ -16,7 +16,8 @@
 //!   also if the worker was killed with it.
 //! - A start that has not returned when its step is to be killed is killed with the tether. A thread or child that
 //!   waits in the kernel has a SIGKILL pending: it never executes the command.
-//! - When a tether does not act in time, because it is stopped for instance, the guard kills it [`BACKUP`] later. What a
+//! - When a tether does not act in time, because it is stopped for instance, the guard kills it [`BACKUP`] later, or
+//!   [`STOP_BACKUP`] after an order to stop a step that runs. What a
 //!   killed tether leaves becomes a child of the guard, and is killed at once. No step that lost its tether is gone
 //!   before all of these are.
 //! - A tether whose step is gone takes the next one. [`IDLE_MAX`] of them are kept.
@@ -36,6 +37,10 @@ use windlass_core::time::Span;
 /// How long after a step should be dead the guard kills its tether. The lease ends half a second after the deadline at the
 /// earliest.
 const BACKUP: Span = Span::millis(100);
+
+/// How long after an order to stop the guard kills the tether of a step that runs. No lease hangs on it, and a tether on a machine
+/// that is overloaded should come to act itself: if it is killed and the guard is stopped then, nothing ends the step.
+const STOP_BACKUP: Span = Span::secs(1);
 
 /// Tethers without a step that are kept: a start need not wait for one. An idle tether uses no processor time.
 const IDLE_MAX: usize = 4;

@@ -11,7 +11,7 @@ use windlass_core::id::Fence;
 use windlass_core::session::{Deadline, StopHow};
 use windlass_core::time::{Span, Time};
 
-use super::BACKUP;
+use super::{BACKUP, STOP_BACKUP};
 use crate::worker::guard::frame::{Inbox, Outbox, Read};
 use crate::worker::guard::message::{Event, Exit, NotSpawned, NotSpawnedCause, Order, Request};
 use crate::worker::platform;
@@ -201,9 +201,11 @@ impl TetheredStep {
 
     /// When its tether is killed if nothing changes.
     pub(super) fn due(&self) -> Option<Time> {
-        let kills_at = self.deadline.map(|deadline| deadline.kills_at);
-        let by = self.stopped_by.into_iter().chain(kills_at).min()?;
-        (self.killed_at.is_none() && !self.is_lost()).then_some(by + BACKUP)
+        let backup = if self.phase == Phase::Running { STOP_BACKUP } else { BACKUP };
+        let stopped = self.stopped_by.map(|by| by + backup);
+        let expired = self.deadline.map(|deadline| deadline.kills_at + BACKUP);
+        let by = stopped.into_iter().chain(expired).min()?;
+        (self.killed_at.is_none() && !self.is_lost()).then_some(by)
     }
 
     /// Kills its tether if that did not act in time.
