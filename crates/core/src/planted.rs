@@ -111,6 +111,10 @@ pub enum Bug {
     CondemnFreesLocks,
     /// The leases of a former life are renewed by the contact of the next one, which has proven nothing.
     FrozenForgotten,
+    /// A worker reports its steps as lost when its guard has died, while their tethers still end them.
+    GuardDeathReported,
+    /// A leader answers a life of a worker that another one has superseded, as if its leases went on.
+    SupersededRenewed,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -119,7 +123,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 54] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -172,6 +176,8 @@ impl Bug {
         Self::AbsenceCounts,
         Self::CondemnFreesLocks,
         Self::FrozenForgotten,
+        Self::GuardDeathReported,
+        Self::SupersededRenewed,
     ];
 }
 

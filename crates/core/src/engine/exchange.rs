@@ -83,7 +83,8 @@ impl Engine {
         if exchange.incarnation > it.incarnation {
             return Err(Refusal::NotRegistered);
         }
-        if exchange.incarnation < it.incarnation {
+        let renewed = self.config.bugs.on(Bug::SupersededRenewed);
+        if exchange.incarnation < it.incarnation && !renewed {
             return Err(Refusal::Superseded);
         }
         if it.status == WorkerStatus::Ended {
@@ -137,9 +138,11 @@ impl Engine {
     fn present(&mut self, out: &mut Out, worker: u32, listed: &InFlight, draft: &mut Draft) {
         let at = listed.lease;
         self.at_work = Some(at.run);
-        let lease = self
-            .lease_of(at.run, at.step, at.fence)
-            .filter(|lease| self.leases[*lease].worker == worker && self.is_of_this_life(*lease));
+        let any_life = self.config.bugs.on(Bug::SupersededRenewed);
+        let is_its = |lease: &u32| {
+            self.leases[*lease].worker == worker && (any_life || self.is_of_this_life(*lease))
+        };
+        let lease = self.lease_of(at.run, at.step, at.fence).filter(is_its);
         let Some(lease) = lease else {
             let stop = Stop { fence: at.fence, how: StopHow::Kill, why: StopReason::Stale };
             return self.tell_stop(worker, stop, &mut draft.body);

@@ -98,7 +98,7 @@ impl World<'_> {
                 // The witness reads the journal itself.
                 Effect::Publish { .. } => {}
                 Effect::Reply(reply) => {
-                    let worker = usize::try_from(reply.worker.0).expect("workers are few");
+                    let worker = self.host_of(reply.worker, reply.incarnation);
                     self.mark_reply(&reply);
                     self.send_down(leader, worker, &Down::Reply(reply));
                 }

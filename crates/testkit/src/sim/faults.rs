@@ -26,6 +26,8 @@ impl World<'_> {
             FaultKind::WorkerCrash(worker) => self.worker_crashes(worker),
             FaultKind::NodeCrash(worker) => self.node_crashes(worker),
             FaultKind::GuardCrash(worker) => self.guard_dies(worker),
+            FaultKind::GuardDiesAlone(worker) => self.guard_dies_alone(worker),
+            FaultKind::HostCloned(worker, clone) => self.host_is_cloned(worker, clone),
             FaultKind::GuardHang(worker) => self.guard_hangs(worker, until),
             FaultKind::HungStarts(worker) => self.starts_hang(worker, until),
             FaultKind::HostCopied(worker) => self.host_is_copied(worker),
@@ -160,12 +162,14 @@ impl World<'_> {
             | FaultKind::NodeCrash(worker)
             | FaultKind::GuardCrash(worker) => self.worker_starts(worker),
             FaultKind::HostCopied(worker) => self.kill_former_lives(worker),
+            FaultKind::HostCloned(worker, clone) => self.clone_ends(worker, clone),
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
             | FaultKind::JournalDown => self.journal.recovers(what),
             FaultKind::LeaderFreeze(_)
             | FaultKind::HandOver(_)
+            | FaultKind::GuardDiesAlone(_)
             | FaultKind::GuardHang(_)
             | FaultKind::HungStarts(_)
             | FaultKind::WorkerFreeze(_)

@@ -22,6 +22,8 @@ pub(crate) enum GuardOrder {
 /// The guards of a worker's host.
 #[derive(Default)]
 pub(crate) struct GuardNode {
+    /// The guard of this life has died, and its worker has not seen that.
+    is_dead: bool,
     /// The guard of this life does nothing before.
     hung_until: u64,
     /// Starts do not return before.
@@ -39,6 +41,11 @@ impl GuardNode {
         self.hung_until > now
     }
 
+    /// Whether nothing passes through it now.
+    pub(crate) const fn is_out(&self, now: u64) -> bool {
+        self.is_dead || self.is_hung(now)
+    }
+
     /// The host is gone: nothing is left of the lives whose guards hung either.
     pub(crate) fn dies_with_host(&mut self) -> Vec<Incarnation> {
         self.begins_anew();
@@ -47,7 +54,7 @@ impl GuardNode {
 
     /// Another guard begins; of the last one nothing is known here any more.
     pub(crate) fn begins_anew(&mut self) {
-        self.hung_until = 0;
+        (self.hung_until, self.is_dead) = (0, false);
         self.inbox.clear();
         self.untold.clear();
     }
@@ -60,8 +67,11 @@ impl World<'_> {
         self.at(until, Ev::GuardResumes(worker));
     }
 
-    /// Passes an order on, unless the guard hangs: then it waits.
+    /// Passes an order on, unless the guard hangs: then it waits. With a dead guard it is lost.
     pub(crate) fn guard_is_told(&mut self, worker: usize, order: GuardOrder) {
+        if self.workers[worker].guard.is_dead {
+            return;
+        }
         if self.workers[worker].guard.is_hung(self.now) {
             self.workers[worker].guard.inbox.push(order);
         } else {
@@ -101,8 +111,11 @@ impl World<'_> {
         true
     }
 
-    /// Tells the worker of an end, unless its guard hangs: then that waits.
+    /// Tells the worker of an end, unless its guard hangs: then that waits. With a dead guard it is lost.
     pub(crate) fn guard_tells(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
+        if self.workers[worker].guard.is_dead {
+            return;
+        }
         if self.workers[worker].guard.is_hung(self.now) {
             self.workers[worker].guard.untold.push((fence, outcome));
         } else {
@@ -136,6 +149,10 @@ impl World<'_> {
     /// The worker is gone, or begins another life: its guard ends everything and reports, now or when it goes on.
     pub(crate) fn guard_left_alone(&mut self, worker: usize, started: Vec<Fence>) {
         let life = self.workers[worker].incarnation;
+        if self.workers[worker].guard.is_dead {
+            self.workers[worker].unheard = None;
+            return;
+        }
         if self.workers[worker].guard.is_hung(self.now) {
             self.workers[worker].guard.orphaned.push((life, started));
             return;
@@ -158,6 +175,37 @@ impl World<'_> {
         self.at(self.now + delay, Ev::TethersAlone(worker, life));
     }
 
+    /// The guard dies alone. The tethers see it a little later, and so does the worker, which ends then: it can run nothing
+    /// any more.
+    pub(crate) fn guard_dies_alone(&mut self, worker: usize) {
+        let it = &mut self.workers[worker];
+        if !it.has_begun() || it.is_down() || it.guard.is_dead {
+            return;
+        }
+        it.guard.begins_anew();
+        it.guard.is_dead = true;
+        let life = it.incarnation;
+        let (tethers, worker_sees) = (self.rng.range(1, 1_500), self.rng.range(1, 3_000));
+        self.at(self.now + tethers, Ev::TethersAlone(worker, life));
+        self.at(self.now + worker_sees, Ev::GuardMissed(worker, life));
+        if self.bugs.on(Bug::GuardDeathReported) {
+            for fence in self.fences_of(worker, |process| process.life == life) {
+                self.worker_reaps(worker, fence, Outcome::plain(OutcomeKind::Lost));
+            }
+        }
+    }
+
+    /// The worker ends because its guard has died, and is started again.
+    pub(crate) fn guard_is_missed(&mut self, worker: usize, life: Incarnation) {
+        let it = &self.workers[worker];
+        if it.incarnation != life || !it.guard.is_dead || it.is_down() {
+            return;
+        }
+        self.marks.hit("worker ended because its guard had died");
+        self.worker_vanishes(worker);
+        self.worker_starts(worker);
+    }
+
     pub(crate) fn tethers_end_life(&mut self, worker: usize, life: Incarnation) {
         if !self.fences_of(worker, |process| process.life == life).is_empty() {
             self.marks.hit("guard died: the tether ended its step");
@@ -176,7 +224,7 @@ impl World<'_> {
     /// The tethers learn by when each step must be gone, if the guard passes it on.
     pub(crate) fn guard_learns(&mut self, worker: usize) {
         let it = &self.workers[worker];
-        let Some(session) = it.session.as_ref().filter(|_| !it.guard.is_hung(self.now)) else {
+        let Some(session) = it.session.as_ref().filter(|_| !it.guard.is_out(self.now)) else {
             return;
         };
         let clock = self.schedule.workers[worker].clock;

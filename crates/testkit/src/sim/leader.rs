@@ -324,7 +324,7 @@ impl World<'_> {
             }
             Up::Exchange(worker, exchange) => (Asker::Worker(worker), Request::Exchange(exchange)),
             Up::GuardEnded(worker, incarnation, started) => {
-                let id = WorkerId(worker as u64);
+                let id = self.schedule.identity(worker);
                 (Asker::Worker(worker), Request::GuardEnded { worker: id, incarnation, started })
             }
             Up::Client(client, request) => (Asker::Client(client), request),

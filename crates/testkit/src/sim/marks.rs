@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 64] = [
+pub(crate) const EXPECTED: [&str; 66] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -25,6 +25,7 @@ pub(crate) const EXPECTED: [&str; 64] = [
     "guard reported the end of a life",
     "hand-out charged",
     "hand-out free of charge",
+    "host refused for another with its identity",
     "hung start ended with its tether",
     "journal pruned",
     "late outcome counted",
@@ -65,6 +66,7 @@ pub(crate) const EXPECTED: [&str; 64] = [
     "waited for a key",
     "withheld: a need could not run",
     "worker drained itself",
+    "worker ended because its guard had died",
     "worker returned",
     "worker revoked",
     "worker told that it is stale",

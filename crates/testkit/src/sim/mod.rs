@@ -19,6 +19,7 @@ mod batch;
 mod campaign;
 mod client;
 mod clock;
+mod copies;
 mod fault_series;
 mod faults;
 mod guard;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::engine::{CancelLevel, RunOptions, StoreHistory};
+use windlass_core::id::WorkerId;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 
@@ -37,6 +38,8 @@ pub(crate) struct WorkerSketch {
     /// The leader in whose process it lives.
     pub(crate) own_of: Option<usize>,
     pub(crate) joins_at: u64,
+    /// The worker of which this is another host, which a [`FaultKind::HostCloned`] starts.
+    pub(crate) clone_of: Option<usize>,
 }
 
 /// A run to be.
@@ -97,8 +100,13 @@ pub(crate) enum FaultKind {
     /// The worker's host is cut off, and another one starts as the same worker, with a copy of the state directory. Guard and
     /// children of the first host go on; when this ends, that host is told that it is superseded.
     HostCopied(usize),
+    /// The worker's host is copied while it runs, and the copy starts as the same worker: both know the same credential and
+    /// nothing of each other. When this ends, the copy (the second number) is switched off.
+    HostCloned(usize, usize),
     /// Worker and guard die together and nothing reports it; each tether ends its step.
     GuardCrash(usize),
+    /// The worker's guard dies and the worker lives on until it sees that; each tether ends its step.
+    GuardDiesAlone(usize),
     /// The worker's guard stops; worker, tethers and children go on. What passes through the guard waits.
     GuardHang(usize),
     /// Starts on the worker's host do not return while this lasts: a file system does not answer.
@@ -186,6 +194,8 @@ impl Schedule {
             faults.push(Fault { at, lasts: rng.range(20_000, 40_000), what: FaultKind::CutAll });
         }
         faults.extend(series(seed, (leaders, workers.len()), &mut runs, heals_at));
+        let mut workers = workers;
+        more_faults(seed, heals_at, &mut workers, &mut faults);
         let gust = rng.chance(500);
         Self {
             seed,
@@ -202,6 +212,11 @@ impl Schedule {
             faults,
             heals_at,
         }
+    }
+
+    /// The worker that a host is: a copy is the same worker.
+    pub(crate) fn identity(&self, host: usize) -> WorkerId {
+        WorkerId(self.workers[host].clone_of.unwrap_or(host) as u64)
     }
 
     /// How many faults are in it.
@@ -236,6 +251,7 @@ fn workers(rng: &mut Rng, leaders: usize, crowd: bool) -> Vec<WorkerSketch> {
         slots: u32::try_from(rng.range(1, 3)).expect("a few slots"),
         own_of,
         joins_at: if rng.chance(700) { rng.below(1_000) } else { rng.below(20_000) },
+        clone_of: None,
     };
     homes.into_iter().map(|own_of| sketch(own_of, rng)).collect()
 }
@@ -269,6 +285,25 @@ fn faults(
     }
     list.sort_by_key(|fault| fault.at);
     list
+}
+
+/// Faults that some schedules have besides, from chance of their own.
+fn more_faults(seed: u64, heals_at: u64, workers: &mut Vec<WorkerSketch>, faults: &mut Vec<Fault>) {
+    let mut rng = Rng::new(seed ^ 0x6d6f_7265);
+    let hosts = workers.len();
+    let guards = if rng.chance(200) { rng.range(1, 3) } else { 0 };
+    for _ in 0..guards {
+        let (at, lasts) = (rng.below(heals_at), rng.range(100, 4_000));
+        faults.push(Fault { at, lasts, what: FaultKind::GuardDiesAlone(rng.index(hosts)) });
+    }
+    let worker = rng.index(hosts);
+    // The worker in a leader's process has no identity of its own that could be copied.
+    if rng.chance(120) && workers[worker].own_of.is_none() {
+        let (at, lasts) = (rng.below(heals_at), rng.range(4_000, 40_000));
+        workers.push(WorkerSketch { clone_of: Some(worker), ..workers[worker].clone() });
+        faults.push(Fault { at, lasts, what: FaultKind::HostCloned(worker, hosts) });
+    }
+    faults.sort_by_key(|fault| fault.at);
 }
 
 /// The fault of this number.
@@ -340,8 +375,8 @@ impl fmt::Display for Schedule {
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(
                 f,
-                "  worker {at}: {} slots, {:?}, own of {:?}, joins at {} ms",
-                worker.slots, worker.labels, worker.own_of, worker.joins_at
+                "  worker {at}: {} slots, {:?}, own of {:?}, joins at {} ms, clone of {:?}",
+                worker.slots, worker.labels, worker.own_of, worker.joins_at, worker.clone_of
             )?;
         }
         for (at, run) in self.runs.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::Outcome;
 use windlass_core::planted::Bug;
 use windlass_core::requirement::Labels;
@@ -10,12 +10,13 @@ use windlass_core::session::{
     Action, Finished, FormerLife, Home, Refusal, Register, Registered, Reply, SessionConfig,
     StopReason, Verdict, WorkerSession,
 };
-use windlass_core::time::Time;
 
 use super::clock::WallClock;
+use super::copies::HostState;
 use super::guard::{GuardNode, GuardOrder};
 use super::link::{Down, Up};
 use super::process::Process;
+use super::schedule::WorkerSketch;
 use super::world::{Ev, World};
 
 /// A worker's node.
@@ -25,29 +26,44 @@ pub(crate) struct WorkerNode {
     /// What its host takes for the time.
     pub(crate) wall_clock: WallClock,
     /// What its registration proves about its former life.
-    former: FormerLife,
+    pub(crate) former: FormerLife,
     pub(crate) session: Option<WorkerSession>,
     pub(crate) processes: BTreeMap<Fence, Process>,
     /// Every lease that this life started.
     pub(crate) started: Vec<Fence>,
     /// Processes that ended while the worker stood still; it learns of them when it wakes.
     pub(crate) reaped: Vec<(Fence, Outcome)>,
-    spool: Vec<Finished>,
-    down: bool,
+    pub(crate) spool: Vec<Finished>,
+    pub(crate) state: HostState,
     hint: usize,
-    wakes_at: u64,
+    pub(crate) wakes_at: u64,
     pub(crate) frozen_until: u64,
     pub(crate) node_frozen_until: u64,
-    cut_up_until: u64,
-    cut_down_until: u64,
+    pub(crate) cut_up_until: u64,
+    pub(crate) cut_down_until: u64,
     /// The only leader that it reaches, and until when.
     pub(crate) reaches_only: Option<(usize, u64)>,
     /// The guard's report that nobody confirmed yet.
-    unheard: Option<(Incarnation, Vec<Fence>)>,
+    pub(crate) unheard: Option<(Incarnation, Vec<Fence>)>,
     pub(crate) guard: GuardNode,
 }
 
 impl WorkerNode {
+    /// A worker's host; a copy of one is off at first.
+    pub(crate) fn new(sketch: &WorkerSketch) -> Self {
+        let state = if sketch.clone_of.is_some() { HostState::Retired } else { HostState::Up };
+        Self { state, ..Self::default() }
+    }
+
+    /// Whether it ever tried to join.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.incarnation.0 > 0
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.state != HostState::Up
+    }
+
     /// What it sends is lost.
     pub(crate) fn cut_up(&mut self, until: u64) {
         self.cut_up_until = self.cut_up_until.max(until);
@@ -64,8 +80,8 @@ impl WorkerNode {
     }
 
     /// Whether it is not running, or has a session.
-    pub(crate) const fn has_joined(&self) -> bool {
-        self.down || self.session.is_some()
+    pub(crate) fn has_joined(&self) -> bool {
+        self.is_down() || self.session.is_some()
     }
 
     pub(crate) fn is_cut_up(&self, now: u64) -> bool {
@@ -79,7 +95,7 @@ impl WorkerNode {
 
 impl World<'_> {
     pub(crate) fn worker_wakes(&mut self, worker: usize) {
-        if self.workers[worker].down {
+        if self.workers[worker].is_down() {
             return;
         }
         for (fence, outcome) in std::mem::take(&mut self.workers[worker].reaped) {
@@ -102,8 +118,8 @@ impl World<'_> {
         let sketch = &self.schedule.workers[worker];
         let it = &mut self.workers[worker];
         let register = Register {
-            worker: WorkerId(worker as u64),
-            name: format!("worker-{worker}").into(),
+            worker: self.schedule.identity(worker),
+            name: format!("worker-{}", self.schedule.identity(worker).0).into(),
             incarnation: it.incarnation,
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
@@ -117,19 +133,6 @@ impl World<'_> {
         self.send_up(worker, leader, &Up::Register(worker, register));
         let pause = self.rng.range(300, 900);
         self.wake_worker(worker, self.now + pause);
-    }
-
-    /// The number of the worker's next life.
-    fn next_life(&mut self, worker: usize) -> Incarnation {
-        let noise = self.rng.next();
-        let it = &self.workers[worker];
-        let wall = Time::from_millis(it.wall_clock.shows(self.now));
-        let last = if self.bugs.on(Bug::IncarnationIsWallTime) {
-            Incarnation::default()
-        } else {
-            it.incarnation
-        };
-        last.next(wall, noise)
     }
 
     fn turn_hint(&mut self, worker: usize) -> usize {
@@ -146,7 +149,7 @@ impl World<'_> {
                     self.workers[worker].unheard = None;
                 }
             }
-            _ if self.workers[worker].down => {}
+            _ if self.workers[worker].is_down() => {}
             Down::Joined(life, told) if life == self.workers[worker].incarnation => {
                 self.worker_joins(worker, told);
             }
@@ -169,6 +172,7 @@ impl World<'_> {
         }
         let told = match told {
             Ok(told) => told,
+            Err(Refusal::Superseded) if self.is_copied(worker) => return self.host_retires(worker),
             Err(Refusal::Superseded | Refusal::Ended) => return self.new_life(worker),
             Err(_) => return,
         };
@@ -184,7 +188,7 @@ impl World<'_> {
         it.spool.clear();
         let slots = self.schedule.workers[worker].slots;
         let config = SessionConfig {
-            worker: WorkerId(worker as u64),
+            worker: self.schedule.identity(worker),
             incarnation: it.incarnation,
             slots,
             capacity: slots * 64,
@@ -222,7 +226,11 @@ impl World<'_> {
         self.act(worker, actions);
         if let Some(refusal) = ended {
             self.tell(|| format!("worker {worker} is over: {refusal}"));
-            self.new_life(worker);
+            if refusal == Refusal::Superseded && self.is_copied(worker) {
+                self.host_retires(worker);
+            } else {
+                self.new_life(worker);
+            }
         } else {
             self.pump(worker);
         }
@@ -231,10 +239,11 @@ impl World<'_> {
     /// A session is over: everything is ended, what is not reported goes to the spool, and a new life begins. A worker whose
     /// guard hangs is killed and started again instead.
     fn new_life(&mut self, worker: usize) {
-        if self.workers[worker].guard.is_hung(self.now) {
+        if self.workers[worker].guard.is_out(self.now) {
             self.worker_crashes(worker);
             return self.worker_starts(worker);
         }
+        let next = self.next_life(worker);
         let it = &mut self.workers[worker];
         let life = it.incarnation;
         if let Some(session) = it.session.take() {
@@ -244,7 +253,7 @@ impl World<'_> {
         it.reaped.clear();
         it.former = FormerLife::ProvenDead(vec![life]);
         self.kill_life(worker, life);
-        self.workers[worker].incarnation = self.next_life(worker);
+        self.workers[worker].incarnation = next;
         let pause = self.rng.range(50, 300);
         self.wake_worker(worker, self.now + pause);
     }
@@ -264,7 +273,7 @@ impl World<'_> {
     }
 
     pub(crate) fn worker_reaps(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
-        if self.workers[worker].down {
+        if self.workers[worker].is_down() {
             return;
         }
         if self.workers[worker].frozen_until > self.now {
@@ -303,7 +312,7 @@ impl World<'_> {
         self.wake_worker(worker, next.max(self.now + 1));
     }
 
-    fn wake_worker(&mut self, worker: usize, at: u64) {
+    pub(crate) fn wake_worker(&mut self, worker: usize, at: u64) {
         let it = &mut self.workers[worker];
         if it.wakes_at <= self.now || at < it.wakes_at {
             it.wakes_at = at;
@@ -322,7 +331,7 @@ impl World<'_> {
 
     /// The worker's process dies. Its guard ends the children and reports until it is heard.
     pub(crate) fn worker_crashes(&mut self, worker: usize) {
-        if self.workers[worker].down {
+        if self.workers[worker].is_down() {
             return;
         }
         let started = self.workers[worker].started.clone();
@@ -337,10 +346,10 @@ impl World<'_> {
     /// The worker's process is gone; what was spooled is on disk. Returns its life.
     pub(crate) fn worker_vanishes(&mut self, worker: usize) -> Option<Incarnation> {
         let it = &mut self.workers[worker];
-        if it.down {
+        if it.is_down() {
             return None;
         }
-        it.down = true;
+        it.state = HostState::Down;
         it.reaped.clear();
         it.started.clear();
         it.former = FormerLife::ProvenDead(vec![it.incarnation]);
@@ -349,13 +358,6 @@ impl World<'_> {
             it.spool = session.spool();
         }
         Some(it.incarnation)
-    }
-
-    /// With a credential that was revoked: nothing of the worker is alive, and nothing was started.
-    pub(crate) fn thief_lies(&mut self, worker: usize) {
-        let life = self.workers[worker].incarnation;
-        self.workers[worker].unheard = Some((life, Vec::new()));
-        self.at(self.now + 10, Ev::GuardReport(worker, life, Vec::new()));
     }
 
     pub(crate) fn guard_reports(&mut self, worker: usize, life: Incarnation, started: Vec<Fence>) {
@@ -379,33 +381,14 @@ impl World<'_> {
         self.workers[worker].former = FormerLife::Unknown;
     }
 
-    /// Another host starts with a copy of the worker's state directory. It proves nothing of the first host, which is cut off
-    /// and whose guard and processes go on.
-    pub(crate) fn host_is_copied(&mut self, worker: usize) {
-        let next = self.next_life(worker);
-        let it = &mut self.workers[worker];
-        let Some(session) = it.session.take() else { return };
-        it.spool = session.spool();
-        it.former = FormerLife::Unknown;
-        it.incarnation = next;
-        it.started.clear();
-        it.reaped.clear();
-        (it.cut_up_until, it.cut_down_until) = (0, 0);
-        it.frozen_until = 0;
-        it.wakes_at = 0;
-        it.guard.begins_anew();
-        self.wake_worker(worker, self.now);
-    }
-
     pub(crate) fn worker_starts(&mut self, worker: usize) {
-        if !self.workers[worker].down {
+        if self.workers[worker].state != HostState::Down {
             return;
         }
         let life = self.workers[worker].incarnation;
-        let proven = self.guard_lock_is_free(worker, life);
-        let next = self.next_life(worker);
+        let (proven, next) = (self.guard_lock_is_free(worker, life), self.next_life(worker));
         let it = &mut self.workers[worker];
-        it.down = false;
+        it.state = HostState::Up;
         it.guard.begins_anew();
         if !proven {
             it.former = FormerLife::Unknown;

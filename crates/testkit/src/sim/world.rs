@@ -79,6 +79,8 @@ pub(crate) enum Ev {
     /// The tethers of a life see that their guard is gone.
     TethersAlone(usize, Incarnation),
     GuardResumes(usize),
+    /// The worker of a life sees that its guard has died.
+    GuardMissed(usize, Incarnation),
     GuardReport(usize, Incarnation, Vec<Fence>),
     Thaw(usize),
     FaultBegin(usize),
@@ -122,7 +124,7 @@ impl<'a> World<'a> {
             journal: Journal::default(),
             maintenance: MaintenanceModel::new(schedule),
             leaders: schedule.leaders.iter().map(|clock| LeaderNode::new(*clock)).collect(),
-            workers: (0..schedule.workers.len()).map(|_| WorkerNode::default()).collect(),
+            workers: schedule.workers.iter().map(WorkerNode::new).collect(),
             clients: Vec::new(),
             witness: Witness::new(schedule),
             marks: Marks::default(),
@@ -140,7 +142,10 @@ impl<'a> World<'a> {
             self.at(at, Ev::LeaderWake(leader));
         }
         for worker in 0..self.workers.len() {
-            self.at(self.schedule.workers[worker].joins_at, Ev::WorkerWake(worker));
+            let sketch = &self.schedule.workers[worker];
+            if sketch.clone_of.is_none() {
+                self.at(sketch.joins_at, Ev::WorkerWake(worker));
+            }
         }
         for fault in 0..self.schedule.faults.len() {
             self.at(self.schedule.faults[fault].at, Ev::FaultBegin(fault));
@@ -221,6 +226,7 @@ impl<'a> World<'a> {
             Ev::TetherKill(worker, fence) => self.tether_kills(worker, fence),
             Ev::TethersAlone(worker, life) => self.tethers_end_life(worker, life),
             Ev::GuardResumes(worker) => self.guard_resumes(worker),
+            Ev::GuardMissed(worker, life) => self.guard_is_missed(worker, life),
             Ev::GuardReport(worker, life, fences) => self.guard_reports(worker, life, fences),
             Ev::Thaw(worker) => self.node_thaws(worker),
             Ev::FaultBegin(fault) => self.fault_begins(fault),
@@ -239,7 +245,7 @@ impl<'a> World<'a> {
             | Ev::Maintenance(leader, MaintenanceEv::Tick | MaintenanceEv::Finish(..)) => {
                 Some(self.leaders[*leader].frozen_until)
             }
-            Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) => Some(
+            Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) | Ev::GuardMissed(worker, _) => Some(
                 self.workers[*worker].frozen_until.max(self.workers[*worker].node_frozen_until),
             ),
             Ev::ProcessEnd(worker, ..)

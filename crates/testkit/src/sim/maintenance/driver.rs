@@ -131,9 +131,9 @@ impl MaintenanceModel {
         }
         let head = records.len() as u64;
         let upto = part.map_or(head, |part| head.min(node.learnt + part));
-        let news = records.iter().enumerate().take(index(upto)).skip(index(node.learnt));
-        for (before, record) in news {
-            machine.learn(before as u64 + 1, record.at, &record.event);
+        let news = records.iter().take(index(upto)).skip(index(node.learnt));
+        for (position, record) in (node.learnt + 1..).zip(news) {
+            machine.learn(position, record.at, &record.event);
         }
         node.learnt = upto;
     }

@@ -32,6 +32,8 @@ pub(super) fn must(
 /// What was seen so far.
 pub(crate) struct Witness {
     pub(super) ttl: u64,
+    /// The worker that each host is.
+    pub(super) identities: Vec<WorkerId>,
     pub(super) term: Term,
     pub(super) own: Option<WorkerId>,
     pub(super) fences: Fence,
@@ -133,6 +135,7 @@ impl Witness {
     pub(crate) fn new(schedule: &Schedule) -> Self {
         Self {
             ttl: schedule.ttls.iter().copied().max().unwrap_or_default(),
+            identities: (0..schedule.workers.len()).map(|it| schedule.identity(it)).collect(),
             term: Term(0),
             own: None,
             fences: Fence(0),

@@ -1,6 +1,6 @@
 //! Rules on what happens at workers and clients, in true time.
 
-use windlass_core::id::{Fence, RunId, WorkerId};
+use windlass_core::id::{Fence, RunId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::session::{LeaseRef, Verdict};
 
@@ -15,7 +15,7 @@ impl Witness {
                 format!("{fence} runs and was never committed")
             });
         };
-        must(lease.worker == WorkerId(worker as u64), "I7 placement", || {
+        must(lease.worker == self.identities[worker], "I7 placement", || {
             format!("{fence} runs on {worker}")
         })?;
         must(self.started.insert(fence), "I4 one lease", || format!("{fence} was started twice"))?;
@@ -45,7 +45,7 @@ impl Witness {
         let of_life = |other: &Fence| self.leases.get(other).is_some_and(|it| it.life == life);
         let here = self.alive.iter().filter(|(_, other)| **other == worker);
         let running = here.filter(|(other, _)| of_life(other)).count();
-        let slots = self.workers[&WorkerId(worker as u64)].slots as usize;
+        let slots = self.workers[&self.identities[worker]].slots as usize;
         must(running <= slots, "I7 placement", || {
             format!("{fence} makes {running} processes in {slots} slots")
         })

@@ -14,6 +14,7 @@ const SHIP: &str = "name: ship\nsteps: { build: { run: make } }\n";
 
 /// The time of the system, less what a test has set it back by.
 fn time(set_back: &AtomicU64) -> Time {
+    #[expect(clippy::disallowed_methods, reason = "the system's clock is what the test sets back")]
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
     let now = Time::from_millis(u64::try_from(since.as_millis()).expect("not for long"));
     now - Span::hours(set_back.load(Ordering::SeqCst))
