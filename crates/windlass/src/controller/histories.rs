@@ -22,7 +22,7 @@ pub struct Histories {
     /// How far they have come.
     moved: watch::Sender<Position>,
     /// Why the archive did not take the run that it was given last.
-    archive_failure: RwLock<Option<StoreError>>,
+    archive_failure: RwLock<Option<(RunId, StoreError)>>,
 }
 
 #[derive(Debug, Default)]
@@ -54,14 +54,16 @@ struct Unsealed {
 type HandOut = (StepIx, u16, u16);
 
 impl Histories {
-    /// Why runs that have ended are not archived at the moment, if they are not.
+    /// Why a run that has ended is not archived at the moment, if one is not. Another leader may have archived it since.
     pub fn archive_failure(&self) -> Option<StoreError> {
-        self.archive_failure.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let failure = self.archive_failure.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (run, error) = failure?;
+        self.read().runs.contains_key(&run).then_some(error)
     }
 
     /// A run was archived, or could not be.
-    pub(super) fn note_archived(&self, kept: &Result<(), StoreError>) {
-        let failure = kept.as_ref().err().cloned();
+    pub(super) fn note_archived(&self, run: RunId, kept: &Result<(), StoreError>) {
+        let failure = kept.as_ref().err().map(|error| (run, error.clone()));
         *self.archive_failure.write().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 

@@ -233,8 +233,8 @@ impl Node {
 
     /// Asks for a term, and folds what the journal has. If the journal does not answer there is no term for now.
     async fn campaign(&self) -> Result<Option<Won>, NodeError> {
-        let asked_at = self.config.clock.now();
-        let won = match self.journal.campaign(self.config.candidate.clone()).await {
+        let (asked_at, came) = self.ask_for_term().await;
+        let won = match came {
             Ok(Campaign::Won(leadership)) => Some(Won { leadership, asked_at }),
             Ok(Campaign::LedBy { node, pid, address }) => match self.config.stand_by {
                 StandBy::Wait => {
@@ -258,6 +258,24 @@ impl Node {
             self.give_back(won.leadership.term).await;
         }
         Ok(self.unless_away(caught_up)?.and(won))
+    }
+
+    /// Asks for a term. The time is that from which the term may be counted.
+    async fn ask_for_term(&self) -> (Time, Result<Campaign, StoreError>) {
+        let (clock, candidate) = (&self.config.clock, self.config.candidate.clone());
+        let asked_at = clock.now();
+        match self.config.stand_by {
+            StandBy::Wait => (asked_at, self.journal.campaign(candidate).await),
+            // It asks once, and may have to watch a term that nobody renews. So the term that it wins counts from a renewal.
+            StandBy::Refuse => match self.journal.campaign_patiently(candidate).await {
+                Ok(Campaign::Won(won)) => {
+                    let asked_at = clock.now();
+                    let renewed = self.journal.renew(won.term).await;
+                    (asked_at, renewed.map(|()| Campaign::Won(won)))
+                }
+                other => (asked_at, other),
+            },
+        }
     }
 
     /// Condemns what an operator has condemned since this node started. That takes a term, so nothing changes under this one.

@@ -2,7 +2,8 @@
 //!
 //! A store may know a live worker of that name which is gone: that of a controller that was killed and has lost its state
 //! directory, or that of the cluster that the store was copied from. Nothing proves that it is gone, so the leader gives it up
-//! when it has been silent for a lease. A controller that took the refusal for final would run nothing for good.
+//! when it has been silent for a lease of that controller, and later where many workers are silent at once. A controller that
+//! took the refusal for final would run nothing for good, so it is never final here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,15 +11,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
-use windlass_core::time::Span;
 
 use crate::link::{Carried, Link, LinkError};
 
-/// Beyond the lease of the worker that has the name: from the takeover on, silence has to be noticed.
-const SLACK: Duration = Duration::from_secs(15);
-
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// How often it says that it still waits.
+const TELL_EVERY: Duration = Duration::from_mins(1);
 
 /// What is done with a line for operators.
 #[derive(Clone)]
@@ -46,33 +46,27 @@ impl fmt::Debug for Tell {
 #[derive(Debug)]
 pub struct NameWait {
     link: Arc<dyn Link>,
-    within: Duration,
     tell: Tell,
 }
 
 impl NameWait {
-    /// Waits for a lease of that length and some seconds.
-    pub fn new(link: Arc<dyn Link>, ttl: Span, tell: Tell) -> Self {
-        Self { link, within: Duration::from_millis(ttl.as_millis()) + SLACK, tell }
+    /// Waits for as long as the name is taken.
+    pub fn new(link: Arc<dyn Link>, tell: Tell) -> Self {
+        Self { link, tell }
     }
 
     async fn registered(
         &self,
         register: Register,
     ) -> Result<Result<Registered, Refusal>, LinkError> {
-        let mut until = None;
+        let mut tell_at = Instant::now();
         loop {
             let answered = self.link.register(register.clone()).await?;
             let Err(refusal @ Refusal::NameTaken { .. }) = &answered else { return Ok(answered) };
-            let first = until.is_none();
-            let until = *until.get_or_insert_with(|| Instant::now() + self.within);
-            if Instant::now() >= until {
-                return Ok(answered);
-            }
-            if first {
-                let seconds = self.within.as_secs();
+            if Instant::now() >= tell_at {
+                tell_at += TELL_EVERY;
                 (self.tell.0)(&format!(
-                    "no steps run here yet: {refusal}. The worker of an earlier controller is given up when it has been silent for a lease; trying again for {seconds} s"
+                    "no steps run here yet: {refusal}. The worker of an earlier controller is given up when it has been silent for a lease; trying again until then"
                 ));
             }
             sleep(PAUSE).await;
@@ -102,6 +96,7 @@ mod tests {
     use windlass_core::id::{Incarnation, Term, WorkerId};
     use windlass_core::requirement::Labels;
     use windlass_core::session::{FormerLife, Home};
+    use windlass_core::time::Span;
 
     use super::*;
 
@@ -146,7 +141,7 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&told);
         let tell = Tell::with(move |line| lines.lock().unwrap().push(line.to_owned()));
-        let link = NameWait::new(Arc::new(Refuses(refusals.into())), Span::secs(3), tell);
+        let link = NameWait::new(Arc::new(Refuses(refusals.into())), tell);
         let began = Instant::now();
         let ended = link.register(register()).await.unwrap();
         let told = told.lock().unwrap().clone();
@@ -159,16 +154,17 @@ mod tests {
         assert!(ended.is_ok(), "{ended:?}");
         assert_eq!(took, 20 * PAUSE);
         let [line] = &told[..] else { panic!("{told:?}") };
-        for word in ["no steps run here yet", "`c0` is taken by worker", "--name", "for 18 s"] {
+        for word in ["no steps run here yet", "`c0` is taken by worker", "--name", "trying again"] {
             assert!(line.contains(word), "{word}: {line}");
         }
     }
 
+    /// As long as the longest lease, and longer.
     #[tokio::test(start_paused = true)]
-    async fn a_name_that_stays_taken_is_refused_after_a_lease_and_some_seconds() {
-        let (ended, took, _) = ended(u32::MAX).await;
-        assert!(matches!(ended, Err(Refusal::NameTaken { .. })), "{ended:?}");
-        assert_eq!(took, Duration::from_secs(3) + SLACK);
+    async fn a_name_that_stays_taken_is_waited_for_and_told_each_minute() {
+        let (ended, took, told) = ended(1_500).await;
+        assert!(ended.is_ok(), "{ended:?}");
+        assert_eq!((took, told.len()), (1_500 * PAUSE, 13));
     }
 
     #[tokio::test(start_paused = true)]

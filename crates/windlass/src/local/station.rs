@@ -126,8 +126,8 @@ pub struct Station {
     maintenance: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
     histories: Arc<Histories>,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
-    /// How long its worker's name may be held by one that is gone, and who is told.
-    name_wait: (Span, Tell),
+    /// Is told that the name of its worker is held by one that is gone.
+    tell: Tell,
 }
 
 impl Station {
@@ -186,7 +186,7 @@ impl Station {
             maintenance,
             histories,
             tables,
-            name_wait: (office.ttl, office.tell),
+            tell: office.tell,
         })
     }
 
@@ -202,8 +202,7 @@ impl Station {
 
     /// Begins to work on everything that is open.
     pub async fn work(&mut self, crew: Crew) -> Result<(), StationError> {
-        let (ttl, tell) = self.name_wait.clone();
-        let link = NameWait::new(Arc::new(self.handle.clone()), ttl, tell);
+        let link = NameWait::new(Arc::new(self.handle.clone()), self.tell.clone());
         let worker = worker(&self.handle, link, crew)?;
         let incarnation = worker.register.incarnation;
         let (sender, ends) = ShutdownSender::new();

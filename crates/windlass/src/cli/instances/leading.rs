@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
-use windlass_core::engine::{CancelLevel, Unplaceable};
+use windlass_core::engine::{CancelLevel, Request, Unplaceable};
 use windlass_core::instance::{Epitaph, Meeting};
 use windlass_core::summary::Summary;
 use windlass_core::time::{Span, Time};
@@ -150,12 +150,17 @@ impl Post {
         let (shutdown, ends) = ShutdownSender::new();
         let (epitaph, acts_until) = (desk.epitaph(), desk.acts_until());
         let follows_another = desk.follows_another();
+        if follows_another {
+            // Before any other instance is answered. A leader that has ended grants nothing, and says so where the run is begun.
+            drop(station.handle().ask(Request::Embargo { lasts: leading.ttl() }).await);
+        }
         let desk = tokio::spawn(desk.run(ends));
         let leading = Arc::clone(leading);
         Ok(Self { desk, shutdown, epitaph, wishes, unread, leading, follows_another, acts_until })
     }
 
-    /// Whether another instance 0 has led there: what it granted may still run.
+    /// Whether another instance 0 has led there, and did not end the run: a step that it gave to another instance may hold a
+    /// lock for another lease, and locks are held back for as long.
     pub(crate) const fn follows_another(&self) -> bool {
         self.follows_another
     }

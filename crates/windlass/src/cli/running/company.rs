@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass_core::engine::Request;
-
 use super::interrupts::{Interrupts, Wish};
 use super::order::Order;
 use crate::cli::error::CliError;
 use crate::cli::exit;
-use crate::cli::instances::{Leading, Post, PostNews};
+use crate::cli::instances::{Post, PostNews};
 use crate::cli::output::{self, Ink};
 use crate::local::{Station, Tee};
 
@@ -36,7 +34,11 @@ pub(super) async fn meet(
     };
     output::talk(&order.look.paint(Ink::Quiet, &leading.greeting()));
     if post.follows_another() {
-        hold_locks_back(order, leading, station).await;
+        let what = format!(
+            "an earlier instance 0 has led here: locks are granted after {}",
+            leading.ttl()
+        );
+        output::talk(&format!("{} {what}", order.look.paint(Ink::Quiet, "note:")));
     }
     Ok(Company::Met(Some(post)))
 }
@@ -74,16 +76,6 @@ pub(super) async fn gather(
         post.call_off().await;
         return Ok(Company::CalledOff(code));
     }
-}
-
-/// Another instance 0 led here, and did not end the run: a step that it gave to another instance may hold a lock for another
-/// lease. This store knows nothing of it.
-async fn hold_locks_back(order: &Order, leading: &Leading, station: &Station) {
-    let lasts = leading.ttl();
-    // A leader that has ended says so where the run is begun.
-    drop(station.handle().ask(Request::Embargo { lasts }).await);
-    let what = format!("an earlier instance 0 has led here: locks are granted after {lasts}");
-    output::talk(&format!("{} {what}", order.look.paint(Ink::Quiet, "note:")));
 }
 
 async fn interrupted(interrupts: &mut Interrupts) {

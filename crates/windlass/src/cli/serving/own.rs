@@ -96,7 +96,7 @@ impl Post {
             beside: Beside::Others,
             clock: Clock::of_machine(),
             leader_grace: None,
-            link: Arc::new(NameWait::new(Arc::clone(&link) as _, order.ttl, order.tell())),
+            link: Arc::new(NameWait::new(Arc::clone(&link) as _, order.tell())),
             memory: Some(membership),
             executor,
         };

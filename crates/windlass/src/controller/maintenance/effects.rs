@@ -58,7 +58,7 @@ impl EffectRunner {
         let Some(sealed) = self.histories.sealed(run) else { return Ok(None) };
         let last = sealed.events.last();
         let kept = self.archive.keep(sealed).await;
-        self.histories.note_archived(&kept);
+        self.histories.note_archived(run, &kept);
         kept?;
         Ok(last)
     }

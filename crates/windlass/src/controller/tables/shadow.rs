@@ -63,6 +63,8 @@ struct RunSeen {
 struct StepSeen {
     fence: Option<Fence>,
     status: StepStatus,
+    /// A late outcome begins another attempt under the same fence.
+    attempt: u16,
 }
 
 /// How far a look has come.
@@ -222,7 +224,7 @@ impl RunSeen {
         let mut rows = Vec::new();
         for step in run.steps(StepIx(*next)).take(STRIDE) {
             *next = step.step.0 + 1;
-            let now = StepSeen { fence: step.fence, status: step.status };
+            let now = StepSeen { fence: step.fence, status: step.status, attempt: step.attempt };
             let before = self.steps.get_mut(step.step.0 as usize);
             let before = before.map(|seen| std::mem::replace(seen, now));
             if before == Some(now) {

@@ -287,7 +287,7 @@ impl Record {
 
     fn give_up(&mut self, error: &StoreError) {
         self.unwritten.clear();
-        let fails = !self.hurries && matches!(self.logs.when_full(), WhenFull::Fails(_));
+        let fails = matches!(self.logs.when_full(), WhenFull::Fails(_));
         self.state = if fails { State::Failed(self.reason(error)) } else { State::Lost };
     }
 

@@ -142,6 +142,18 @@ async fn a_step_whose_output_found_no_room_for_too_long_fails_and_says_why() {
     assert_eq!(record.judge(cancelled.clone()), cancelled);
 }
 
+/// Also if an order to stop ends its wait early: what it printed is lost all the same.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_over_and_told_to_stop_does_not_succeed_without_its_output() {
+    let logs = Small::without_room(WhenFull::Fails(BOUND));
+    let (mut record, (orders, mut told)) = (record(&logs), orders());
+    record.take(b"lost");
+    let stop = Stop { fence: Fence(3), how: StopHow::Term, why: StopReason::RunCancelled };
+    orders.send_modify(|orders| orders.stop = Some(stop));
+    record.finish(&mut told).await;
+    assert_eq!(record.judge(Outcome::exit(0)).kind, OutcomeKind::Failed);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_over_and_told_to_stop_waits_for_no_room() {
     let logs = Small::without_room(WhenFull::Waits);

@@ -67,6 +67,20 @@ fn who_must_lead_and_cannot_says_who_does() {
     assert!(again.err.contains("c0 leads already"), "{}", again.err);
 }
 
+/// It asks once, and nothing proves at once that the last leader is gone.
+#[test]
+fn who_must_lead_leads_after_a_leader_that_was_killed() {
+    let mut fleet = Fleet::start(1);
+    fleet.kill(0);
+    fleet.until_psql("SELECT until < clock_timestamp() FROM windlass_leader", "t");
+    let token =
+        fleet.place.run(&format!("token create boss --scope admin --store {}", fleet.url()));
+    assert_eq!(token.code, Some(0), "{token:?}");
+    let late = fleet.stranger("late", "--role leader");
+    fleet.until_psql("SELECT node FROM windlass_leader WHERE until > clock_timestamp()", "late");
+    drop(late);
+}
+
 #[test]
 fn the_first_token_is_made_before_the_first_controller() {
     let mut fleet = Fleet::empty("--no-exec");

@@ -117,7 +117,7 @@ fn a_lock_of_a_lost_grant_waits(fleet: &mut Fleet, put_back: impl FnOnce(&mut Fl
     let second = fleet.submit(&locks("second"));
     let to = format!("--to {}", fleet.addresses());
     let waits = || fleet.place.run(&format!("why {second} s {to}")).out;
-    let reason = "the store's history is not proven unbroken, a lock holder may still run";
+    let reason = "a lock holder of an earlier leader may still run";
     until("it says why it waits", || waits().contains(reason));
     let began = fleet.psql("SELECT clock_timestamp()");
     let beyond = format!(

@@ -57,14 +57,14 @@ async fn the_tables_tell_what_goes_on_in_plain_words() {
     as_of: position at
       17 2026-09-21T14:13:20.027Z
     leader: term since ttl_ms own
-      1 2026-09-21T14:13:20.003Z 15000 w1
+      1 2026-09-21T14:13:20.003Z 15000 1
     workers: worker name status since slots leases labels incarnation
-      w1 node-1 online 2026-09-21T14:13:20.006Z 2 3 ["docker","os=linux"] 1
-      w2 node-2 online 2026-09-21T14:13:20.009Z 1 0 ["docker","os=linux"] 1
+      1 node-1 online 2026-09-21T14:13:20.006Z 2 3 ["docker","os=linux"] 1
+      2 node-2 online 2026-09-21T14:13:20.009Z 1 0 ["docker","os=linux"] 1
     leases: fence run step attempt delivery worker granted_at started_at stop stop_reason locks
-      1 6gc8m3c000001 4 1 1 w1 2026-09-21T14:13:20.015Z 2026-09-21T14:13:20.018Z - - ["prod"]
-      3 6gc8m3c000001 1 1 1 w1 2026-09-21T14:13:20.015Z 2026-09-21T14:13:20.018Z - - []
-      4 6gc8m3c000001 2 1 1 w1 2026-09-21T14:13:20.015Z 2026-09-21T14:13:20.018Z - - []
+      1 6gc8m3c000001 4 1 1 1 2026-09-21T14:13:20.015Z 2026-09-21T14:13:20.018Z - - ["prod"]
+      3 6gc8m3c000001 1 1 1 1 2026-09-21T14:13:20.015Z 2026-09-21T14:13:20.018Z - - []
+      4 6gc8m3c000001 2 1 1 1 2026-09-21T14:13:20.015Z 2026-09-21T14:13:20.018Z - - []
     runs: run pipeline status submitted_at steps waiting ready leased running succeeded failed timed_out cancelled skipped blocked cached number
       6gc8m3c000001 ship running 2026-09-21T14:13:20.012Z 5 1 0 0 3 1 0 0 0 0 0 0 -1715567876854775807
       6gc8m3c000002 broken failed 2026-09-21T14:13:20.021Z 2 0 0 0 0 0 1 0 0 0 1 0 -1715567876854775806
@@ -78,19 +78,19 @@ async fn the_tables_tell_what_goes_on_in_plain_words() {
       6gc8m3c000002 1 test blocked 1 0 - 0
     events: position at type run step worker fence
       1 2026-09-21T14:13:20.003Z led - - - -
-      2 2026-09-21T14:13:20.006Z worker_registered - - w1 -
-      3 2026-09-21T14:13:20.009Z worker_registered - - w2 -
+      2 2026-09-21T14:13:20.006Z worker_registered - - 1 -
+      3 2026-09-21T14:13:20.009Z worker_registered - - 2 -
       4 2026-09-21T14:13:20.012Z run_submitted 6gc8m3c000001 - - -
-      5 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 4 w1 1
-      6 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 0 w1 2
-      7 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 1 w1 3
-      8 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 2 w1 4
+      5 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 4 1 1
+      6 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 0 1 2
+      7 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 1 1 3
+      8 2026-09-21T14:13:20.015Z granted 6gc8m3c000001 2 1 4
       9 2026-09-21T14:13:20.018Z ended 6gc8m3c000001 0 - 2
       10 2026-09-21T14:13:20.018Z started 6gc8m3c000001 4 - 1
       11 2026-09-21T14:13:20.018Z started 6gc8m3c000001 1 - 3
       12 2026-09-21T14:13:20.018Z started 6gc8m3c000001 2 - 4
       13 2026-09-21T14:13:20.021Z run_submitted 6gc8m3c000002 - - -
-      14 2026-09-21T14:13:20.024Z granted 6gc8m3c000002 0 w2 5
+      14 2026-09-21T14:13:20.024Z granted 6gc8m3c000002 0 2 5
       15 2026-09-21T14:13:20.027Z ended 6gc8m3c000002 0 - 5
       16 2026-09-21T14:13:20.027Z step_settled 6gc8m3c000002 1 - -
       17 2026-09-21T14:13:20.027Z run_ended 6gc8m3c000002 - - -
@@ -127,14 +127,14 @@ async fn a_sealed_run_leaves_the_tables_and_its_events_stay() {
     as_of: position at
       7 2026-09-21T14:13:20.018Z
     leader: term since ttl_ms own
-      1 2026-09-21T14:13:20.003Z 15000 w1
+      1 2026-09-21T14:13:20.003Z 15000 1
     workers: worker name status since slots leases labels incarnation
-      w1 node-1 online 2026-09-21T14:13:20.006Z 2 0 ["docker","os=linux"] 1
+      1 node-1 online 2026-09-21T14:13:20.006Z 2 0 ["docker","os=linux"] 1
     events: position at type run step worker fence
       1 2026-09-21T14:13:20.003Z led - - - -
-      2 2026-09-21T14:13:20.006Z worker_registered - - w1 -
+      2 2026-09-21T14:13:20.006Z worker_registered - - 1 -
       3 2026-09-21T14:13:20.009Z run_submitted 6gc8m3c000001 - - -
-      4 2026-09-21T14:13:20.012Z granted 6gc8m3c000001 0 w1 1
+      4 2026-09-21T14:13:20.012Z granted 6gc8m3c000001 0 1 1
       5 2026-09-21T14:13:20.015Z ended 6gc8m3c000001 0 - 1
       6 2026-09-21T14:13:20.015Z run_ended 6gc8m3c000001 - - -
       7 2026-09-21T14:13:20.018Z run_sealed 6gc8m3c000001 - - -
