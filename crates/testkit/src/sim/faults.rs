@@ -19,7 +19,7 @@ impl World<'_> {
         match what {
             FaultKind::LeaderCrash(leader) => self.leader_crashes(leader),
             FaultKind::LeaderCrashAt(leader, point) => {
-                self.leaders[leader].crashes_at = Some(point);
+                self.leaders[leader].crashes_at = Some(point)
             }
             FaultKind::LeaderFreeze(leader) => self.leader_freezes(leader, until),
             FaultKind::HandOver(leader) => self.leader_hands_over(leader, until),
@@ -33,9 +33,7 @@ impl World<'_> {
             FaultKind::HostCopied(worker) => self.host_is_copied(worker),
             FaultKind::WorkerFreeze(worker) => self.worker_freezes(worker, until),
             FaultKind::NodeFreeze(worker) => self.node_freezes(worker, until),
-            FaultKind::StoreCut(leader) => {
-                self.leaders[leader].store_cut_until = until;
-            }
+            FaultKind::StoreCut(leader) => self.leaders[leader].store_cut_until = until,
             FaultKind::StoreClockJumps(by) => self.journal.clock.jumps(by),
             FaultKind::HostClockJumps(worker, by) => self.workers[worker].wall_clock.jumps(by),
             FaultKind::Island => self.island_forms(until),

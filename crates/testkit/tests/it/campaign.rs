@@ -4,9 +4,9 @@ use windlass_testkit::sim::Campaign;
 
 #[test]
 fn a_small_campaign_holds_and_gets_work_done() {
-    let campaign = Campaign::play(0, 300);
+    let campaign = Campaign::play(0, 100);
     assert_eq!(campaign.failed, []);
-    assert_eq!(campaign.schedules, 300);
+    assert_eq!(campaign.schedules, 100);
     let (good, steps) = campaign.succeeded;
     assert!(good * 2 > steps, "{good} of {steps} steps succeeded");
 }
