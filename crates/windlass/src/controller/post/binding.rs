@@ -75,6 +75,17 @@ pub enum PostError {
         /// What went wrong last.
         last: String,
     },
+    /// More mailboxes have asked than are remembered. Another binding begins anew: what was asked before it is not valid
+    /// there.
+    #[error(
+        "{mailboxes} mailboxes have asked at {place} since this process was bound there: it has to be bound anew"
+    )]
+    TooManyMailboxes {
+        /// Where.
+        place: String,
+        /// How many.
+        mailboxes: usize,
+    },
 }
 
 /// A leader's hold on its place.

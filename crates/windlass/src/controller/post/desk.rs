@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::mem::{Discriminant, discriminant};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -14,7 +14,9 @@ use windlass_core::time::Time;
 use super::answering::Answering;
 use super::binding::{Binding, PostError, Terms};
 use super::outbox;
+use super::taken::TakenQuestions;
 use crate::controller::{Handle, Intake};
+use crate::link::number_of;
 use crate::link::post::{
     Answer, Ask, Envelope, Epoch, Key, Letter, Mailbox, Mailboxes, Reader, SignedAsk, Unread,
 };
@@ -32,6 +34,10 @@ const OUTBOX_MAX: usize = 256;
 
 /// Mailboxes that are told when everything is over: more than a cluster has workers. Who is not told looks by itself.
 const CORRESPONDENTS_MAX: usize = 4_096;
+
+/// Mailboxes whose questions are remembered, 8 MiB: each start of a worker or a guard makes one. One more, and the place is
+/// bound anew.
+const MAILBOXES_MAX: usize = 65_536;
 
 /// The pause after a place that was not reached.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -118,6 +124,7 @@ impl Desk {
             unread: self.unread,
             noted: Vec::new(),
             answering: Arc::new(self.answering),
+            taken: Arc::new(Mutex::new(TakenQuestions::new(MAILBOXES_MAX))),
             under_way: JoinSet::new(),
             outbox,
             correspondents: BTreeSet::new(),
@@ -152,6 +159,7 @@ struct Counter {
     /// What was told of letters that cannot be read.
     noted: Vec<Discriminant<Unread>>,
     answering: Arc<Answering>,
+    taken: Arc<Mutex<TakenQuestions>>,
     under_way: JoinSet<()>,
     outbox: mpsc::Sender<Vec<Letter>>,
     correspondents: BTreeSet<Mailbox>,
@@ -168,6 +176,10 @@ impl Counter {
                 Err(error) => return binding.failed(error),
             }
             while self.under_way.try_join_next().is_some() {}
+            if lock(&self.taken).is_full() {
+                let (place, mailboxes) = (binding.mailboxes.place(), MAILBOXES_MAX);
+                return PostError::TooManyMailboxes { place, mailboxes };
+            }
         }
     }
 
@@ -184,12 +196,17 @@ impl Counter {
             return;
         }
         let (answering, outbox) = (Arc::clone(&self.answering), self.outbox.clone());
-        let (epoch, key) = (self.epoch, self.key.clone());
+        let (epoch, key, taken) = (self.epoch, self.key.clone(), Arc::clone(&self.taken));
         self.under_way.spawn(async move {
             // Who claims to be another worker is not heard: an answer would go to that one.
             let Some((signer, ask)) = ask.open(&asked) else { return };
             // It was meant for another leader, who may have done it.
             let is_ours = asked.epoch == epoch;
+            let from = (number_of(signer), asked.from);
+            // A copy of a letter, which another program may have made of it, is no sign of the worker.
+            if is_ours && !lock(&taken).take(from, asked.number) {
+                return;
+            }
             let answer =
                 if is_ours { answering.answer(signer, ask).await } else { Answer::Missent };
             let envelope = Envelope { epoch, from: Mailbox::LEADER, to: asked.from, ..asked };
@@ -222,4 +239,8 @@ impl Counter {
         let letters: Vec<Letter> = self.correspondents.iter().flat_map(letter).collect();
         outbox::send(mailboxes, letters).await;
     }
+}
+
+fn lock(taken: &Mutex<TakenQuestions>) -> MutexGuard<'_, TakenQuestions> {
+    taken.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,6 +14,7 @@ mod answering;
 mod binding;
 mod desk;
 mod outbox;
+mod taken;
 
 pub use binding::{PostError, Terms};
 pub use desk::{Desk, Epitaph};

@@ -10,8 +10,8 @@ use crate::link::{WorkerSecret, is_signed};
 /// What separates these signatures from others that the same key may make one day.
 const PURPOSE: &[u8] = b"windlass mailbox question 1";
 
-/// A question with the signature of the worker that asks it. It is of one envelope: a copy of it is a repetition of the same
-/// question to the same leader, whose answer goes to the worker itself.
+/// A question with the signature of the worker that asks it. The signature is of one envelope: it is valid for one leader, one
+/// mailbox and one number. It does not tell a copy from the original; the leader takes each number of a mailbox once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SignedAsk<A> {
     ask: A,

@@ -9,7 +9,7 @@ use super::mailboxes::{Epoch, Standing};
 use super::message::Answer;
 use crate::link::LinkError;
 
-/// Questions under way. A worker has a few; the oldest is given up for one more.
+/// Questions under way. A worker has a few; the oldest is given up for one more. A leader remembers twice as many numbers.
 const WAITING_MAX: usize = 64;
 
 type Answered = Result<Answer, LinkError>;
@@ -30,7 +30,8 @@ struct Known {
 }
 
 impl Waiting {
-    /// A number for a question, and where its answer will be; or why there will be none.
+    /// A number for a question, and where its answer will be; or why there will be none. No number is given twice, for a
+    /// leader takes each once.
     pub(super) fn ask(&self) -> Result<(u64, oneshot::Receiver<Answered>), LinkError> {
         let mut known = self.known();
         if let Some(ended) = &known.ended {

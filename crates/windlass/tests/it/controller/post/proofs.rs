@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass::core::access::Digest;
+use windlass::core::engine::WorkerStatus;
 use windlass::core::id::{Incarnation, Seq, Term};
 use windlass::core::kept::{Kept, KeptAt};
 use windlass::core::outcome::{Outcome, Output};
 use windlass::core::plan::{PlanBuilder, StepSpec};
-use windlass::core::session::{Exchange, Finished, Grant, LeaseRef};
+use windlass::core::session::{Exchange, Finished, Grant, InFlight, LeaseRef, Phase};
+use windlass::core::time::Span;
 use windlass::link::output::{LogChunk, Ships as _};
 use windlass::link::post::{
     Ask, Envelope, Mailbox, Mailboxes, MemoryMailboxes, PostLink, SignedAsk,
@@ -17,7 +19,7 @@ use windlass::link::{Link as _, LinkError, WorkerSecret};
 use windlass::logs::LogId;
 use windlass::shutdown::ShutdownSender;
 
-use super::super::crew::{journal, run};
+use super::super::crew::{journal, pass, plan, run};
 use super::crew::{Leader, key, register};
 
 /// A worker whose exchanges the test makes.
@@ -140,5 +142,36 @@ async fn worker_makes_no_exchange_for_another() {
     let forged = own.next(Vec::new());
     let reason = denied(other.link.exchange(forged).await);
     assert!(reason.contains("the secret is not"), "{reason}");
+    drop(leader);
+}
+
+/// Every program with the run's secret can send a letter again as it is.
+#[tokio::test(start_paused = true)]
+async fn copies_of_the_last_letter_of_a_dead_worker_do_not_keep_its_leases() {
+    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = Leader::start(&journal(), &place).await.expect("nobody leads");
+    let plan = plan(["s"]);
+    leader.node.submit(run(1), &plan).await;
+    let mut own = Handmade::join(&place).await;
+    let lease = own.granted(Vec::new()).await.lease;
+    let in_flight = vec![InFlight { lease, phase: Phase::Started }];
+    let last = Ask::Exchange(Exchange { in_flight, ..own.next(Vec::new()) });
+    let epoch = place.look().await.expect("it answers").epoch;
+    let envelope = Envelope { epoch, from: Mailbox(7 << 32), to: Mailbox::LEADER, number: 9 };
+    let signed = SignedAsk::new(&last, &envelope, &own.secret);
+    let letters = envelope.seal(&key(), &signed).expect("it is small");
+    let status = || {
+        leader.node.handle.views().look(|view| view.engine.worker_status(own.secret.worker_id()))
+    };
+    place.send(letters.clone()).await.expect("there is room");
+    pass(Span::secs(1)).await;
+    assert_eq!(status(), Some(WorkerStatus::Online));
+    let leased = leader.node.step_status(run(1), &plan, "s");
+    for _ in 0..600 {
+        place.send(letters.clone()).await.expect("there is room");
+        pass(Span::secs(1)).await;
+    }
+    assert_eq!(status(), Some(WorkerStatus::Lost));
+    assert_ne!(leader.node.step_status(run(1), &plan, "s"), leased, "its lease has ended");
     drop(leader);
 }
