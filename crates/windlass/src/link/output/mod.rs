@@ -3,10 +3,12 @@
 pub(in crate::link) mod bytes;
 mod piece;
 mod progress;
+mod shipped;
 mod shipping;
 mod spool;
 mod stored;
 
 pub use piece::{LogChunk, LogsTaken, PIECES_MAX};
-pub use shipping::{DISK_GRACE, RoomWaitListener, ShippedLogs, Shipping, Ships, UnsentOutput};
+pub use shipped::{DISK_GRACE, RoomWaitListener, ShippedLogs, UnsentOutput};
+pub use shipping::{Shipping, Ships};
 pub use stored::StoredOutput;

@@ -54,16 +54,4 @@ impl Desk {
     pub(super) fn waiting(&self) -> u64 {
         self.logs().values().map(|progress| progress.written - progress.shipped).sum()
     }
-
-    /// The rest of a log is gone from the disk: nothing can be shipped for it.
-    pub(super) fn lost(&self, log: LogId) {
-        let mut logs = self.logs();
-        if let Some(progress) = logs.get_mut(&log) {
-            progress.missing += progress.written - progress.shipped;
-            progress.shipped = progress.written;
-            if progress.closed {
-                logs.remove(&log);
-            }
-        }
-    }
 }

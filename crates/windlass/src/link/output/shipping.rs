@@ -5,38 +5,23 @@
 //! while the log is still written. A step whose output finds no room on the disk waits, and fails after a while: it must not
 //! succeed with an output that is lost.
 
-use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
-use std::path::PathBuf;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
-use windlass_core::id::RunId;
+use tokio::time::sleep;
 
 use super::piece::{LogChunk, LogsTaken, PIECES_MAX};
-use super::progress::{Desk, Progress};
-use super::spool::{Freed, Spool};
+use super::progress::Progress;
+use super::shipped::ShippedLogs;
+use super::spool::Freed;
 use crate::link::Carried;
-use crate::logs::{LogId, LogPart, LogStore, READ_MAX, RoomWait, WhenFull};
+use crate::logs::{LogId, LogPart};
 use crate::shutdown::Shutdown;
-use crate::store::{Promise, StoreError};
-
-/// How long the outcome of a step waits for the last of its output to reach the leader. A leader that is away gets it
-/// later.
-const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Bytes of the first request: the leader's answer says how many it takes next.
 const FIRST_CREDIT: usize = 256 << 10;
-
-/// Bytes that wait on the worker's disk. More is refused, as if the disk was full.
-const WAITING_MAX: u64 = 1 << 30;
-
-/// How long a step waits for room for its output, where nothing else is said: longer than it takes to rotate a log or to
-/// clear a cache, and short beside a pipeline that hangs.
-pub const DISK_GRACE: Duration = Duration::from_mins(1);
 
 /// The pause after output that did not arrive, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -55,200 +40,6 @@ pub trait Ships: Send + Sync + fmt::Debug {
     fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart>;
 }
 
-/// The logs of a worker apart from its leader, whatever carries them.
-#[derive(Clone, Debug)]
-pub struct ShippedLogs {
-    spool: Spool,
-    desk: Arc<Desk>,
-    disk_grace: Duration,
-    listener: Option<Arc<dyn RoomWaitListener>>,
-}
-
-/// Is told of steps that wait for room on the disk.
-pub trait RoomWaitListener: Send + Sync + fmt::Debug {
-    /// A step waits, or does so no more.
-    fn note_wait(&self, wait: &RoomWait<'_>);
-}
-
-/// Output on a worker's disk that the leader does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsentOutput {
-    /// The folder that holds it.
-    pub folder: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-}
-
-impl ShippedLogs {
-    /// Logs in a folder of the worker's, and what ships them.
-    pub fn open(folder: PathBuf, link: Arc<dyn Ships>) -> io::Result<(Self, Shipping)> {
-        let (spool, left) = Spool::open(folder)?;
-        let desk = Desk::default();
-        for (log, Range { start, end }) in left {
-            if start == end {
-                spool.remove(log);
-                continue;
-            }
-            let progress =
-                Progress { written: end, shipped: start, closed: true, ..Progress::default() };
-            desk.logs().insert(log, progress);
-        }
-        let desk = Arc::new(desk);
-        let logs = Self { spool, desk, disk_grace: DISK_GRACE, listener: None };
-        let shipping = Shipping {
-            logs: logs.clone(),
-            link,
-            credit: FIRST_CREDIT,
-            pause: PAUSE_MIN,
-            turn: LogId::default(),
-        };
-        Ok((logs, shipping))
-    }
-
-    /// Has steps wait this long for room on the disk before they fail.
-    #[must_use]
-    pub fn with_disk_grace(self, disk_grace: Duration) -> Self {
-        Self { disk_grace, ..self }
-    }
-
-    /// Has someone told of steps that wait for room.
-    #[must_use]
-    pub fn with_listener(self, listener: Arc<dyn RoomWaitListener>) -> Self {
-        Self { listener: Some(listener), ..self }
-    }
-
-    /// Output that the leader does not have; `None` if there is none.
-    pub fn unsent(&self) -> Option<UnsentOutput> {
-        let bytes = self.desk.waiting();
-        let folder = self.spool.folder().to_owned();
-        (bytes > 0).then_some(UnsentOutput { folder, bytes })
-    }
-
-    fn failed(&self, error: &io::Error) -> StoreError {
-        let place = self.spool.folder().display().to_string();
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { place },
-            _ => StoreError::Unavailable { place, reason: error.to_string() },
-        }
-    }
-
-    async fn write(&self, log: LogId, bytes: Vec<u8>) -> Result<u64, StoreError> {
-        if self.desk.waiting() > WAITING_MAX {
-            let folder = self.spool.folder().display();
-            let place =
-                format!("{folder}, where {WAITING_MAX} bytes of output wait for a controller");
-            return Err(StoreError::Full { place });
-        }
-        let written = match self.spool(log, bytes.clone()).await {
-            // All of what is kept although the leader has it goes first.
-            Err(StoreError::Full { .. }) => {
-                self.free_shipped();
-                self.spool(log, bytes).await?
-            }
-            written => written?,
-        };
-        self.desk.logs().entry(log).or_default().written = written;
-        self.desk.news.notify_one();
-        Ok(written)
-    }
-
-    async fn spool(&self, log: LogId, bytes: Vec<u8>) -> Result<u64, StoreError> {
-        let spool = self.spool.clone();
-        let written = spawn_blocking(move || spool.append(log, &bytes)).await;
-        written.map_err(io::Error::other).flatten().map_err(|error| self.failed(&error))
-    }
-
-    fn free_shipped(&self) {
-        for (log, progress) in self.desk.logs().iter() {
-            self.spool.free(*log, progress.shipped, Freed::Everything);
-        }
-    }
-
-    /// Waits until the leader has all of a log, within reason.
-    async fn settle(&self, log: LogId, last_line: &str) {
-        {
-            let mut logs = self.desk.logs();
-            if !last_line.is_empty() {
-                let progress = logs.entry(log).or_default();
-                progress.written += last_line.len() as u64;
-                progress.last_line = last_line.into();
-            }
-            if let Some(progress) = logs.get_mut(&log) {
-                progress.closed = true;
-            }
-        }
-        self.desk.news.notify_one();
-        let mut shipped = self.desk.shipped.subscribe();
-        let all = shipped.wait_for(|_| self.desk.is_shipped(log));
-        drop(timeout(CLOSE_WITHIN, all).await);
-    }
-}
-
-impl LogStore for ShippedLogs {
-    fn append(&self, log: LogId, _: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
-        Box::pin(self.write(log, bytes))
-    }
-
-    fn close(&self, log: LogId) -> Promise<'_, ()> {
-        Box::pin(async move {
-            self.settle(log, "").await;
-            Ok(())
-        })
-    }
-
-    fn close_cut(&self, log: LogId, line: String) -> Promise<'_, ()> {
-        Box::pin(async move {
-            self.settle(log, &line).await;
-            Ok(())
-        })
-    }
-
-    fn when_full(&self) -> WhenFull {
-        WhenFull::Fails(self.disk_grace)
-    }
-
-    fn note_wait(&self, wait: &RoomWait<'_>) {
-        if let Some(listener) = &self.listener {
-            listener.note_wait(wait);
-        }
-    }
-
-    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
-        Box::pin(async move {
-            let most = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(READ_MAX);
-            let bytes = self.spool.read(log, range.start, most.min(READ_MAX));
-            let bytes = bytes.map_err(|error| self.failed(&error))?;
-            let size = self.desk.logs().get(&log).map_or(0, |progress| progress.written);
-            Ok(LogPart { from: range.start.min(size), bytes, size })
-        })
-    }
-
-    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
-        let of_run = |(log, progress): (&LogId, &Progress)| (*log, progress.written);
-        let logs = self.desk.logs();
-        let list = logs.iter().filter(|(log, _)| log.run == run).map(of_run).collect();
-        Box::pin(async move { Ok(list) })
-    }
-
-    fn remove(&self, run: RunId) -> Promise<'_, ()> {
-        self.desk.logs().retain(|log, _| {
-            if log.run == run {
-                self.spool.remove(*log);
-            }
-            log.run != run
-        });
-        Box::pin(async move { Ok(()) })
-    }
-
-    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
-        let mut runs: BTreeMap<RunId, u64> = BTreeMap::new();
-        for (log, progress) in self.desk.logs().iter() {
-            *runs.entry(log.run).or_default() += progress.written;
-        }
-        Box::pin(async move { Ok(runs.into_iter().collect()) })
-    }
-}
-
 /// Ships what a worker's steps printed.
 #[derive(Debug)]
 pub struct Shipping {
@@ -258,9 +49,17 @@ pub struct Shipping {
     pause: Duration,
     /// The log that was served last: the next one's turn comes first.
     turn: LogId,
+    /// Whether output on the disk could not be read, and is to be tried again.
+    has_unread: bool,
 }
 
 impl Shipping {
+    /// Ships these logs over a link.
+    pub(super) fn new(logs: ShippedLogs, link: Arc<dyn Ships>) -> Self {
+        let (credit, pause, turn) = (FIRST_CREDIT, PAUSE_MIN, LogId::default());
+        Self { logs, link, credit, pause, turn, has_unread: false }
+    }
+
     /// Ships until it is told to end, then for at most `LINGERS`. A leader that will never answer is not waited for.
     pub async fn run(mut self, mut shutdown: Shutdown) {
         let mut told = shutdown.clone();
@@ -272,7 +71,7 @@ impl Shipping {
         tokio::pin!(ends);
         loop {
             let pieces = self.gather();
-            if pieces.is_empty() && shutdown.is_due() {
+            if pieces.is_empty() && !self.has_unread && shutdown.is_due() {
                 return;
             }
             let can_succeed = tokio::select! {
@@ -290,6 +89,10 @@ impl Shipping {
         if !pieces.is_empty() {
             return self.ship(pieces).await;
         }
+        if self.has_unread {
+            self.rest().await;
+            return true;
+        }
         let desk = Arc::clone(&self.logs.desk);
         tokio::select! {
             () = desk.news.notified() => {}
@@ -300,6 +103,7 @@ impl Shipping {
 
     /// What is to be shipped next: a piece of each log in turn, as much and as many as the leader takes.
     fn gather(&mut self) -> Vec<LogChunk> {
+        self.has_unread = false;
         let logs = self.logs.desk.logs().clone();
         let after = logs.range((Bound::Excluded(self.turn), Bound::Unbounded));
         let upto = logs.range(..=self.turn);
@@ -310,11 +114,18 @@ impl Shipping {
                 break;
             }
             if progress.shipped < progress.written {
-                let bytes = self.next_bytes(*log, progress, room);
-                if bytes.is_empty() {
-                    self.logs.desk.lost(*log);
-                    continue;
-                }
+                let bytes = match self.next_bytes(*log, progress, room) {
+                    Ok(bytes) if bytes.is_empty() => {
+                        self.has_unread |= !self.skip_gone(*log);
+                        continue;
+                    }
+                    Ok(bytes) => bytes,
+                    // Too many open files, or a disk that fails for a moment: it may still be there.
+                    Err(_) => {
+                        self.has_unread = true;
+                        continue;
+                    }
+                };
                 room -= bytes.len();
                 self.turn = *log;
                 pieces.push(LogChunk { log: *log, at: progress.shipped - progress.missing, bytes });
@@ -323,13 +134,13 @@ impl Shipping {
         pieces
     }
 
-    fn next_bytes(&self, log: LogId, progress: &Progress, most: usize) -> Vec<u8> {
+    fn next_bytes(&self, log: LogId, progress: &Progress, most: usize) -> io::Result<Vec<u8>> {
         if progress.shipped >= progress.spooled() {
             let rest = progress.rest_of_line();
-            return rest[..rest.len().min(most)].to_vec();
+            return Ok(rest[..rest.len().min(most)].to_vec());
         }
         let left = usize::try_from(progress.spooled() - progress.shipped).unwrap_or(most);
-        self.logs.spool.read(log, progress.shipped, most.min(left)).unwrap_or_default()
+        self.logs.spool.read(log, progress.shipped, most.min(left))
     }
 
     /// Ships pieces. Returns whether another try can succeed.
@@ -337,8 +148,7 @@ impl Shipping {
         let taken = match self.link.ship(pieces.clone()).await {
             Ok(taken) => taken,
             Err(error) => {
-                sleep(self.pause).await;
-                self.pause = (self.pause * 2).min(PAUSE_MAX);
+                self.rest().await;
                 return !error.is_final();
             }
         };
@@ -351,6 +161,12 @@ impl Shipping {
         true
     }
 
+    /// Waits before another try, longer each time.
+    async fn rest(&mut self) {
+        sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+    }
+
     /// The leader has so much of a log; or wants nothing of it.
     fn arrived(&self, log: LogId, size: Option<u64>) {
         let mut logs = self.logs.desk.logs();
@@ -360,7 +176,7 @@ impl Shipping {
             progress.shipped = shipped.min(progress.written);
             let start = self.logs.spool.start(log);
             if shipped < start {
-                self.skip(log, progress, (shipped, start));
+                self.skip((log, progress), (shipped, start), "by the controller");
             }
         }
         if progress.closed && progress.shipped >= progress.written || size.is_none() {
@@ -371,14 +187,39 @@ impl Shipping {
         }
     }
 
-    /// Goes on where the log begins on the disk: a leader that lost what it had taken has less than was removed here.
-    fn skip(&self, log: LogId, progress: &mut Progress, (shipped, start): (u64, u64)) {
+    /// Goes on behind a segment that is gone from the disk. Returns whether it could: the segment may be in use.
+    fn skip_gone(&self, log: LogId) -> bool {
+        let mut logs = self.logs.desk.logs();
+        let Some(progress) = logs.get_mut(&log) else { return true };
+        let shipped = progress.shipped;
+        let Some(start) = self.logs.spool.drop_gone(log, shipped) else { return false };
+        if start > shipped {
+            self.skip((log, progress), (shipped, start), "on the worker's disk");
+        }
+        if progress.closed && progress.shipped >= progress.written {
+            logs.remove(&log);
+            self.logs.spool.remove(log);
+        }
+        true
+    }
+
+    /// Goes on where the log begins on the disk, and says in the log how much was lost before that: the leader has less than
+    /// was removed here, or files are gone. How much is missing is noted on the disk behind the line about it: of a process
+    /// that is killed between the two the next life tells the loss once more.
+    fn skip(
+        &self,
+        (log, progress): (LogId, &mut Progress),
+        (shipped, start): (u64, u64),
+        lost_where: &str,
+    ) {
         let lost = start - shipped;
-        let mut told = format!("\nwindlass: {lost} bytes of output were lost by the controller\n");
+        let mut told = format!("\nwindlass: {lost} bytes of output were lost {lost_where}\n");
         told.truncate(usize::try_from(lost).unwrap_or(usize::MAX));
         let front = self.logs.spool.put_in_front(log, told.as_bytes()).unwrap_or(start);
         progress.missing += front - shipped;
         progress.shipped = front;
+        // Without room for the note the next life would tell the loss again, which is better than to stop here.
+        drop(self.logs.spool.note_missing(log, progress.missing));
     }
 }
 

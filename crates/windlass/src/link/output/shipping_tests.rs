@@ -1,10 +1,13 @@
 //! Logs that are shipped while they are written, to leaders that lose some.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 
-use windlass_core::id::StepIx;
+use windlass_core::id::{RunId, StepIx};
 
+use super::super::spool::Spool;
 use super::*;
+use crate::logs::LogStore as _;
 use crate::shutdown::ShutdownSender;
 
 /// Takes everything, and notes how many pieces each request had.
@@ -73,6 +76,13 @@ fn open(folder: &tempfile::TempDir) -> (ShippedLogs, Shipping, Arc<Forgetful>) {
     (logs, shipping, leader)
 }
 
+/// The segment of the log that begins there.
+fn file_of(folder: &tempfile::TempDir, start: u64) -> PathBuf {
+    let LogId { run, step, attempt, delivery } = LOG;
+    let name = format!("{run}.{}.{attempt}.{delivery}.{start}.log", step.0);
+    folder.path().join("logs").join(name)
+}
+
 #[tokio::test]
 async fn a_long_log_does_not_stay_on_the_disk_once_the_leader_has_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -103,6 +113,73 @@ async fn a_leader_that_lost_what_it_had_is_told_so_and_gets_the_rest() {
     let told = format!("\nwindlass: {lost} bytes of output were lost by the controller\nbc\nd\n");
     assert_eq!(leader.text()[1_000..], told);
     assert_eq!(logs.unsent(), None);
+}
+
+#[tokio::test]
+async fn loss_is_told_once_and_nothing_twice_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, mut shipping, leader) = open(&folder);
+    logs.append(LOG, 0, vec![b'a'; 256 << 10]).await.unwrap();
+    logs.append(LOG, 0, b"b".to_vec()).await.unwrap();
+    ship_all(&mut shipping).await;
+    leader.0.lock().unwrap().truncate(1_000);
+    logs.append(LOG, 0, b"c\n".to_vec()).await.unwrap();
+    ship_all(&mut shipping).await;
+    let told = leader.text();
+    assert_eq!(told.matches("were lost").count(), 1);
+    drop((logs, shipping));
+    let ships = Arc::clone(&leader) as Arc<dyn Ships>;
+    let (logs, mut shipping) = ShippedLogs::open(folder.path().join("logs"), ships).unwrap();
+    ship_all(&mut shipping).await;
+    assert_eq!(leader.text(), told);
+    assert_eq!(logs.unsent(), None);
+    let left = std::fs::read_dir(folder.path().join("logs")).unwrap().count();
+    assert_eq!(left, 0, "the note about it is removed with the log");
+}
+
+#[tokio::test(start_paused = true)]
+async fn output_that_cannot_be_read_for_a_while_is_shipped_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, shipping, leader) = open(&folder);
+    logs.append(LOG, 0, b"kept\n".to_vec()).await.unwrap();
+    // A link to itself fails for everybody, also for root, and with another error than a file that is gone.
+    let file = file_of(&folder, 0);
+    let away = folder.path().join("away");
+    std::fs::rename(&file, &away).unwrap();
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    let (sender, shutdown) = ShutdownSender::new();
+    let shipping = tokio::spawn(shipping.run(shutdown));
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!((leader.text(), logs.desk.waiting()), (String::new(), 5));
+    std::fs::rename(&away, &file).unwrap();
+    sleep(PAUSE_MAX).await;
+    assert_eq!((leader.text().as_str(), logs.unsent()), ("kept\n", None));
+    sender.shut_down();
+    shipping.await.unwrap();
+}
+
+#[tokio::test]
+async fn output_that_is_gone_from_the_disk_is_told_and_the_rest_follows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, mut shipping, leader) = open(&folder);
+    logs.append(LOG, 0, vec![b'a'; 256 << 10]).await.unwrap();
+    logs.append(LOG, 0, b"b".to_vec()).await.unwrap();
+    std::fs::remove_file(file_of(&folder, 0)).unwrap();
+    ship_all(&mut shipping).await;
+    ship_all(&mut shipping).await;
+    let lost =
+        |bytes| format!("\nwindlass: {bytes} bytes of output were lost on the worker's disk\n");
+    assert_eq!(leader.text(), format!("{}b", lost(256 << 10)));
+    let before = logs.append(LOG, 0, vec![b'c'; 200]).await.unwrap() - 200;
+    let files = std::fs::read_dir(folder.path().join("logs")).unwrap();
+    files.for_each(|file| std::fs::remove_file(file.unwrap().path()).unwrap());
+    ship_all(&mut shipping).await;
+    logs.append(LOG, 0, b"d".to_vec()).await.unwrap();
+    logs.settle(LOG, "").await;
+    ship_all(&mut shipping).await;
+    assert_eq!(before, (256 << 10) + 1);
+    assert_eq!(leader.text(), format!("{}b{}d", lost(256 << 10), lost(200)));
+    assert!(logs.desk.logs().is_empty() && logs.unsent().is_none());
 }
 
 #[tokio::test]

@@ -18,6 +18,12 @@ use crate::store::{folder, private};
 /// Bytes from which on a segment is followed by another one: what a log keeps on the disk although the leader has it.
 const SEGMENT: u64 = 256 << 10;
 
+/// How the name of a segment ends, after where it begins.
+const SEGMENT_ENDING: &str = ".log";
+
+/// How the name of an empty file ends that says how many bytes of a log the leader will never have.
+const MISSING_ENDING: &str = ".missing";
+
 /// A folder of logs.
 #[derive(Clone, Debug)]
 pub(super) struct Spool {
@@ -36,6 +42,8 @@ struct Segments {
     end: u64,
     /// Whether an append is under way: the last file is in use.
     is_written: bool,
+    /// Bytes that the leader will never have, as an empty file of the log is named that outlasts its segments.
+    missing: u64,
 }
 
 impl Segments {
@@ -72,11 +80,15 @@ impl Spool {
     pub(super) fn open(folder: PathBuf) -> io::Result<(Self, Leftovers)> {
         folder::make(&folder)?;
         let mut found: BTreeMap<LogId, BTreeMap<u64, u64>> = BTreeMap::new();
+        let mut missing = Vec::new();
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
-            if let Some((log, start)) = entry.file_name().to_str().and_then(segment_of) {
+            let name = entry.file_name();
+            let name = name.to_str().unwrap_or_default();
+            if let Some((log, start)) = number_in(name, SEGMENT_ENDING) {
                 found.entry(log).or_default().insert(start, entry.metadata()?.len());
             }
+            missing.extend(number_in(name, MISSING_ENDING));
         }
         let spool = Self { folder: folder.into(), logs: Arc::default() };
         let mut left = Vec::new();
@@ -85,7 +97,17 @@ impl Spool {
             left.extend(segments.starts.first().map(|start| (log, *start..segments.end)));
             spool.logs().insert(log, segments);
         }
+        missing.into_iter().for_each(|(log, bytes)| spool.found_missing(log, bytes));
         Ok((spool, left))
+    }
+
+    /// An earlier life noted how much the leader will never have: it counts while something of the log is left. Of two notes
+    /// the larger one is newer.
+    fn found_missing(&self, log: LogId, bytes: u64) {
+        let mut logs = self.logs();
+        let newer = logs.get_mut(&log).filter(|segments| segments.missing < bytes);
+        let older = newer.map_or(bytes, |it| std::mem::replace(&mut it.missing, bytes));
+        drop(fs::remove_file(self.missing_file(log, older)));
     }
 
     /// The segments of a log that follow each other. After a power failure one can be shorter than it was: what follows it is
@@ -170,19 +192,64 @@ impl Spool {
             };
             let room = (most - bytes.len()) as u64;
             let before = bytes.len();
-            match File::open(self.file(log, start)) {
+            match self.read_segment((log, start), from..end.min(from + room), &mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                file => {
-                    let mut file = file?;
-                    file.seek(SeekFrom::Start(from - start))?;
-                    file.take(room.min(end - from)).read_to_end(&mut bytes)?;
+                // What was read before can be shipped: the next call fails if this lasts.
+                Err(_) if before > 0 => {
+                    bytes.truncate(before);
+                    break;
                 }
+                read => read?,
             }
             if bytes.len() == before {
                 break;
             }
         }
         Ok(bytes)
+    }
+
+    fn read_segment(
+        &self,
+        (log, start): (LogId, u64),
+        range: Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let mut file = File::open(self.file(log, start))?;
+        file.seek(SeekFrom::Start(range.start - start))?;
+        file.take(range.end - range.start).read_to_end(bytes)?;
+        Ok(())
+    }
+
+    /// Gives up the segment with the byte at this place: nothing of it is left on the disk from there on. Returns where the
+    /// log begins now, or `None` while the segment is written to.
+    pub(super) fn drop_gone(&self, log: LogId, at: u64) -> Option<u64> {
+        let mut logs = self.logs();
+        let segments = logs.entry(log).or_default();
+        let gone = segments.starts.partition_point(|start| *start <= at);
+        if segments.is_written && gone == segments.starts.len() {
+            return None;
+        }
+        for start in segments.starts.drain(..gone) {
+            drop(fs::remove_file(self.file(log, start)));
+        }
+        Some(segments.starts.first().copied().unwrap_or(segments.end))
+    }
+
+    /// Bytes of a log that the leader will never have, as noted here or by an earlier life.
+    pub(super) fn missing(&self, log: LogId) -> u64 {
+        self.logs().get(&log).map_or(0, |segments| segments.missing)
+    }
+
+    /// Notes how much of a log the leader will never have, so that the next life knows it too.
+    pub(super) fn note_missing(&self, log: LogId, bytes: u64) -> io::Result<()> {
+        private::write(&self.missing_file(log, bytes), "")?;
+        let mut logs = self.logs();
+        let segments = logs.entry(log).or_default();
+        let before = std::mem::replace(&mut segments.missing, bytes);
+        if before > 0 && before != bytes {
+            drop(fs::remove_file(self.missing_file(log, before)));
+        }
+        Ok(())
     }
 
     /// Removes what the leader has of a log: all before this place.
@@ -215,6 +282,9 @@ impl Spool {
         for start in segments.starts {
             drop(fs::remove_file(self.file(log, start)));
         }
+        if segments.missing > 0 {
+            drop(fs::remove_file(self.missing_file(log, segments.missing)));
+        }
     }
 
     fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, Segments>> {
@@ -222,98 +292,30 @@ impl Spool {
     }
 
     fn file(&self, log: LogId, start: u64) -> PathBuf {
+        self.named(log, start, SEGMENT_ENDING)
+    }
+
+    fn missing_file(&self, log: LogId, bytes: u64) -> PathBuf {
+        self.named(log, bytes, MISSING_ENDING)
+    }
+
+    fn named(&self, log: LogId, number: u64, ending: &str) -> PathBuf {
         let LogId { run, step, attempt, delivery } = log;
-        self.folder.join(format!("{run}.{}.{attempt}.{delivery}.{start}.log", step.0))
+        self.folder.join(format!("{run}.{}.{attempt}.{delivery}.{number}{ending}", step.0))
     }
 }
 
-fn segment_of(name: &str) -> Option<(LogId, u64)> {
-    let mut parts = name.strip_suffix(".log")?.split('.');
+/// The log that a file with this ending is of, and the number in its name.
+fn number_in(name: &str, ending: &str) -> Option<(LogId, u64)> {
+    let mut parts = name.strip_suffix(ending)?.split('.');
     let run = RunId::parse(parts.next()?)?;
     let step = StepIx(parts.next()?.parse().ok()?);
     let attempt = parts.next()?.parse().ok()?;
     let delivery = parts.next()?.parse().ok()?;
-    let start = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some((LogId { run, step, attempt, delivery }, start))
+    let number = parts.next()?.parse().ok()?;
+    parts.next().is_none().then_some((LogId { run, step, attempt, delivery }, number))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LOG: LogId = LogId { run: RunId(77), step: StepIx(3), attempt: 1, delivery: 2 };
-
-    fn files(spool: &Spool) -> usize {
-        fs::read_dir(spool.folder()).unwrap().count()
-    }
-
-    #[test]
-    fn what_a_full_disk_took_a_part_of_can_be_written_again() {
-        let Some(disk) = crate::conformance::Disk::mount("1m") else { return };
-        let (spool, _) = Spool::open(disk.path().join("logs")).unwrap();
-        spool.append(LOG, b"one ").unwrap();
-        assert!(spool.append(LOG, &vec![b'x'; 2 << 20]).is_err(), "it is larger than the disk");
-        assert_eq!(spool.append(LOG, b"two").unwrap(), 7);
-        assert_eq!(spool.read(LOG, 0, 100).unwrap(), b"one two");
-    }
-
-    #[test]
-    fn what_an_earlier_life_left_is_found_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Spool::open(folder.path().join("logs")).unwrap();
-        let (spool, left) = open();
-        assert!(left.is_empty());
-        assert_eq!(spool.append(LOG, b"one ").unwrap(), 4);
-        assert_eq!(spool.append(LOG, b"two").unwrap(), 7);
-        let (spool, left) = open();
-        assert_eq!(left, [(LOG, 0..7)]);
-        assert_eq!(spool.read(LOG, 4, 100).unwrap(), b"two");
-        assert_eq!(spool.read(LOG, 4, 2).unwrap(), b"tw");
-        spool.remove(LOG);
-        assert_eq!(spool.read(LOG, 0, 100).unwrap(), b"");
-        assert!(open().1.is_empty());
-    }
-
-    #[test]
-    fn what_the_leader_has_is_removed_while_the_log_is_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Spool::open(folder.path().join("logs")).unwrap();
-        let (spool, _) = open();
-        let half = vec![b'a'; 128 << 10];
-        for _ in 0..8 {
-            spool.append(LOG, &half).unwrap();
-        }
-        assert_eq!((files(&spool), spool.start(LOG)), (4, 0));
-        assert_eq!(spool.read(LOG, 100, 1 << 20).unwrap().len(), (1 << 20) - 100);
-        spool.free(LOG, (512 << 10) + 1, Freed::FullSegments);
-        assert_eq!((files(&spool), spool.start(LOG)), (2, 512 << 10));
-        assert_eq!(spool.read(LOG, 0, 9).unwrap(), b"", "it is gone");
-        let end = spool.append(LOG, b"the end").unwrap();
-        assert_eq!(end, (1 << 20) + 7);
-        let (spool, left) = open();
-        assert_eq!(left, [(LOG, (512 << 10)..end)]);
-        assert_eq!(spool.read(LOG, 1 << 20, 99).unwrap(), b"the end");
-        spool.free(LOG, end, Freed::Everything);
-        assert_eq!((files(&spool), spool.start(LOG)), (0, end));
-        assert_eq!(spool.append(LOG, b"!").unwrap(), end + 1, "it goes on where it was");
-        assert_eq!(spool.read(LOG, end, 9).unwrap(), b"!");
-    }
-
-    #[test]
-    fn nothing_is_read_behind_a_segment_that_a_power_failure_cut() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Spool::open(folder.path().join("logs")).unwrap();
-        let (spool, _) = open();
-        for _ in 0..3 {
-            spool.append(LOG, &vec![b'a'; 256 << 10]).unwrap();
-        }
-        let second = File::options().write(true).open(spool.file(LOG, 256 << 10)).unwrap();
-        second.set_len(10).unwrap();
-        let (spool, left) = open();
-        assert_eq!(left, [(LOG, 0..(256 << 10) + 10)]);
-        assert_eq!(
-            (files(&spool), spool.read(LOG, 0, 1 << 20).unwrap().len()),
-            (2, (256 << 10) + 10)
-        );
-    }
-}
+#[path = "spool_tests.rs"]
+mod spool_tests;
