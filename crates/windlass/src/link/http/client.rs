@@ -1,6 +1,6 @@
 //! Requests to a controller, over connections that are kept.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::dial::Dial;
 use super::follow::{Place, may_follow};
-use super::loopback::loopback_token;
+use super::loopback::loopback_tokens;
 use super::wire::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, Problem, WORKER_HEADER};
 use crate::link::WorkerSecret;
 
@@ -92,6 +92,8 @@ pub struct Client {
     answer_max: usize,
     /// Tokens of controllers of this machine that were found.
     found: Mutex<Vec<(Place, String)>>,
+    /// Finds them.
+    find_tokens: fn(&Place) -> Vec<String>,
 }
 
 /// A connection that nobody uses.
@@ -166,7 +168,14 @@ impl Client {
     /// A client that makes its connections so, and shows these credentials.
     pub fn new(dial: Arc<dyn Dial>, credentials: Credentials) -> Self {
         let (idle, found) = (Mutex::default(), Mutex::default());
-        Self { dial, credentials, idle, answer_max: ANSWER_MAX, found }
+        Self {
+            dial,
+            credentials,
+            idle,
+            answer_max: ANSWER_MAX,
+            found,
+            find_tokens: loopback_tokens,
+        }
     }
 
     /// The same, which takes larger answers.
@@ -216,15 +225,31 @@ impl Client {
             if answered.status != StatusCode::UNAUTHORIZED {
                 return Ok(answered);
             }
-            // A controller of this machine makes another token at each start.
-            match self.other_token(ask.place, shown.as_deref()) {
-                Some(other) => self.call_with(&ask, Some(&other)).await,
-                None => Ok(answered),
-            }
+            self.call_with_others(&ask, shown.as_deref(), answered).await
         });
         let answered = called.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
         let unreachable = |reason| CallError::Unreachable { place: place.clone(), reason };
         judge(answered.map_err(unreachable)?, &place)
+    }
+
+    /// A controller of this machine makes another token at each start, and one of several that are found may be of a controller
+    /// that has ended: each is shown once.
+    async fn call_with_others(
+        &self,
+        ask: &Ask<'_>,
+        shown: Option<&str>,
+        mut answered: Answered,
+    ) -> Result<Answered, String> {
+        for other in self.other_tokens(ask.place, shown) {
+            answered = self.call_with(ask, Some(&other)).await?;
+            if answered.status != StatusCode::UNAUTHORIZED {
+                let mut found = self.found();
+                found.retain(|(known, _)| known != ask.place);
+                found.push((ask.place.clone(), other));
+                break;
+            }
+        }
+        Ok(answered)
     }
 
     async fn call_with(&self, ask: &Ask<'_>, token: Option<&str>) -> Result<Answered, String> {
@@ -277,21 +302,38 @@ impl Client {
         if self.credentials.token.is_some() || !place.is_here() {
             return self.credentials.token.clone();
         }
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found();
         if let Some((_, token)) = found.iter().find(|(known, _)| known == place) {
             return Some(token.clone());
         }
-        let token = loopback_token(place)?;
+        let token = (self.find_tokens)(place).into_iter().next()?;
         found.push((place.clone(), token.clone()));
         Some(token)
     }
 
-    /// The token that a controller of this machine keeps by now, if it is another than the one that was shown.
-    fn other_token(&self, place: &Place, shown: Option<&str>) -> Option<String> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.retain(|(known, token)| known != place || Some(token.as_str()) != shown);
+    /// The tokens that controllers of this machine keep by now, but for the one that was shown, which opens nothing.
+    fn other_tokens(&self, place: &Place, shown: Option<&str>) -> Vec<String> {
+        if self.credentials.token.is_some() {
+            return Vec::new();
+        }
+        let is_other = |token: &str| Some(token) != shown;
+        let mut found = self.found();
+        found.retain(|(known, token)| known != place || is_other(token));
+        // Another request of this client may have found the right one.
+        let known =
+            found.iter().filter(|(known, _)| known == place).map(|(_, token)| token.clone());
+        let mut others: Vec<String> = known.collect();
         drop(found);
-        self.token(place).filter(|token| Some(token.as_str()) != shown)
+        for token in (self.find_tokens)(place).into_iter().filter(|token| is_other(token)) {
+            if !others.contains(&token) {
+                others.push(token);
+            }
+        }
+        others
+    }
+
+    fn found(&self) -> MutexGuard<'_, Vec<(Place, String)>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn request(&self, ask: &Ask<'_>, token: Option<&str>) -> Result<Request<Full<Bytes>>, String> {
@@ -371,3 +413,7 @@ fn judge(answered: Answered, place: &Place) -> Result<Answered, CallError> {
     });
     Err(CallError::Refused(Box::new(problem)))
 }
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod client_tests;

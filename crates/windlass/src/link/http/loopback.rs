@@ -34,16 +34,21 @@ pub fn make_loopback_token(address: SocketAddr) -> io::Result<(String, PathBuf)>
     Ok((token.text().to_owned(), file))
 }
 
-/// The token of the controller at a loopback address, if this user has one.
-pub(super) fn loopback_token(place: &Place) -> Option<String> {
-    if !place.is_here() {
-        return None;
+/// The tokens that controllers at a loopback address may have made for this user, the likeliest first. `localhost` is two
+/// addresses, and the file of either can be left from a controller that has ended.
+pub(super) fn loopback_tokens(place: &Place) -> Vec<String> {
+    match tokens_folder() {
+        Some(tokens) if place.is_here() => tokens_in(&tokens, place),
+        Some(_) | None => Vec::new(),
     }
-    let tokens = tokens_folder()?;
+}
+
+fn tokens_in(tokens: &Path, place: &Place) -> Vec<String> {
     let host = place.host().trim_start_matches('[').trim_end_matches(']');
     let hosts = if host == "localhost" { vec!["127.0.0.1", "::1"] } else { vec![host] };
     let ips = hosts.into_iter().filter_map(|host| host.parse().ok());
-    ips.map(|ip: IpAddr| tokens.join(name_of(ip, place.port()))).find_map(|file| read(&file))
+    let files = ips.map(|ip: IpAddr| tokens.join(name_of(ip, place.port())));
+    files.filter_map(|file| read(&file)).collect()
 }
 
 fn name_of(ip: IpAddr, port: u16) -> String {
@@ -80,6 +85,19 @@ fn absolute(name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn localhost_has_the_tokens_of_both_its_addresses() {
+        let tokens = tempfile::tempdir().unwrap();
+        let found = |place: &str| tokens_in(tokens.path(), &place.parse().unwrap());
+        assert!(found("http://localhost:7700").is_empty());
+        private::write(&tokens.path().join("::1-7700"), "wl_six\n").unwrap();
+        assert_eq!(found("http://localhost:7700"), ["wl_six"]);
+        private::write(&tokens.path().join("127.0.0.1-7700"), "wl_four\n").unwrap();
+        assert_eq!(found("http://localhost:7700"), ["wl_four", "wl_six"]);
+        assert_eq!(found("http://[::1]:7700"), ["wl_six"]);
+        assert!(found("http://localhost:7701").is_empty());
+    }
 
     #[test]
     fn a_file_that_others_may_read_is_not_trusted() {
