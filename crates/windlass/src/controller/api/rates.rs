@@ -68,7 +68,7 @@ pub(super) async fn count(
             Some(By(Principal::TokenFile)) => Who::TokenFile,
             Some(By(Principal::Local | Principal::Worker { .. })) | None => Who::Address(address),
         };
-        gate.api.rates.take(who, gate.api.now())?;
+        gate.api.rates.take(who, gate.api.elapsed())?;
     }
     Ok(next.run(request).await)
 }
@@ -83,8 +83,9 @@ pub(super) async fn count_refused(
     let answered = next.run(request).await;
     let refused = matches!(answered.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let Some(address) = address.filter(|_| refused) else { return answered };
-    api.refusals.note(api.now(), address, answered.status());
-    match api.rates.take(Who::Address(address), api.now()) {
+    let now = api.elapsed();
+    api.refusals.note(now, address, answered.status());
+    match api.rates.take(Who::Address(address), now) {
         Ok(()) => answered,
         Err(too_many) => too_many.into_response(),
     }

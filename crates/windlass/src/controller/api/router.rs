@@ -23,6 +23,7 @@ use super::refused::Refused;
 use super::routes::{Answers, Needs, Route, routes};
 use super::{documents, input, leading, metrics, observed};
 use crate::archive::Archive;
+use crate::clock::Clock;
 use crate::controller::observing::Upstream;
 use crate::controller::{Handle, Histories, Intake, View};
 use crate::journal::Journal;
@@ -41,6 +42,8 @@ pub struct Api {
     pub(super) kept: Kept,
     pub(super) about: About,
     pub(super) clock: fn() -> Time,
+    /// What pauses between requests and between lines are counted on: nothing sets it back.
+    pauses: Clock,
     /// Tokens that are in no store.
     pub(super) tokens: FileTokens,
     /// Who else may lead the same stores.
@@ -110,6 +113,7 @@ impl Api {
             kept,
             about,
             clock,
+            pauses: Clock::of_runtime(),
             tokens: FileTokens::new(&[]),
             company: Company::Alone,
             upstream: None,
@@ -199,6 +203,11 @@ impl Api {
 
     pub(super) fn now(&self) -> Time {
         (self.clock)()
+    }
+
+    /// The time since this API was made, whatever is done to the clock of the system.
+    pub(super) fn elapsed(&self) -> Time {
+        self.pauses.now()
     }
 
     /// The time by the clock of the system, or journal time where that is later: for what must not become valid or look older

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -46,6 +46,8 @@ pub(super) struct Setup {
     pub(super) hosts: Option<Hosts>,
     /// What it takes for the time of the system, if not that.
     pub(super) clock: Option<fn() -> Time>,
+    /// What it tells of requests that were refused.
+    pub(super) refusals: Arc<Mutex<Vec<String>>>,
 }
 
 impl Default for Setup {
@@ -59,6 +61,7 @@ impl Default for Setup {
             rate: None,
             hosts: None,
             clock: None,
+            refusals: Arc::default(),
         }
     }
 }
@@ -76,13 +79,16 @@ impl Controller {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let Setup { stores, ttl, token, bounds, rate, hosts, clock } = setup;
+        let Setup { stores, ttl, token, bounds, rate, hosts, clock, refusals } = setup;
         let office = Office { ttl, ..Office::alone("here") };
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
         let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
         let about = About { cluster: "test".to_owned(), advertise: String::new() };
         let tokens = FileTokens::new(&token.map(str::to_owned).into_iter().collect::<Vec<_>>());
         let mut api = station.api(&stores, &logs, about).with_tokens(tokens.clone());
+        api = api.telling_refusals(move |line| {
+            refusals.lock().expect("no test panics here").push(line.to_owned());
+        });
         if let Some(hosts) = hosts {
             api = api.known_as(hosts);
         }

@@ -1,6 +1,7 @@
 //! The clock of the controller's system is set back while it runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
@@ -56,5 +57,21 @@ async fn a_submission_key_is_as_young_as_its_run() {
         "{:?} is before {began:?}: it would be pruned too early",
         keys[0].at
     );
+    controller.shut_down().await;
+}
+
+#[tokio::test]
+async fn pauses_between_lines_about_refusals_do_not_follow_the_clock_of_the_system() {
+    static SET_BACK: AtomicU64 = AtomicU64::new(24);
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let setup = Setup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..Setup::default() };
+    let controller = Controller::with(Setup { refusals: Arc::clone(&lines), ..setup }).await;
+    let forged = "wl_of_another_cluster";
+    assert_eq!(by(&controller, forged, "GET", "/runs").await.status, 401);
+    // A day passes for the system, and a moment for others.
+    SET_BACK.store(0, Ordering::SeqCst);
+    assert_eq!(by(&controller, forged, "GET", "/runs").await.status, 401);
+    let told = lines.lock().expect("no test panics here").clone();
+    assert_eq!(told, ["a request from 127.0.0.1 was refused (401)"]);
     controller.shut_down().await;
 }
