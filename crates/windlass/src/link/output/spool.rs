@@ -97,7 +97,9 @@ impl Spool {
             left.extend(segments.starts.first().map(|start| (log, *start..segments.end)));
             spool.logs().insert(log, segments);
         }
-        missing.into_iter().for_each(|(log, bytes)| spool.found_missing(log, bytes));
+        for (log, bytes) in missing {
+            spool.found_missing(log, bytes);
+        }
         Ok((spool, left))
     }
 
