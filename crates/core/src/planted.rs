@@ -115,6 +115,14 @@ pub enum Bug {
     GuardDeathReported,
     /// A leader answers a life of a worker that another one has superseded, as if its leases went on.
     SupersededRenewed,
+    /// A new registration of a plain worker frees the locks of its former life at once.
+    PlainRejoinFreesLocks,
+    /// A plain worker's report with an older fence completes a later hand-out of the step.
+    PlainCompleteIgnoresFence,
+    /// A plain worker's claim is answered with a step whose lease has ended.
+    PlainOfferOutlivesLease,
+    /// A controller that leads again goes on with what it knew of a plain worker when it led last.
+    PlainSessionOutlivesTerm,
     /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
     /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
     /// switch it on.
@@ -123,7 +131,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug that the simulator has to find, in the order of the hunt's table.
-    pub const ALL: [Self; 54] = [
+    pub const ALL: [Self; 58] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -178,6 +186,10 @@ impl Bug {
         Self::FrozenForgotten,
         Self::GuardDeathReported,
         Self::SupersededRenewed,
+        Self::PlainRejoinFreesLocks,
+        Self::PlainCompleteIgnoresFence,
+        Self::PlainOfferOutlivesLease,
+        Self::PlainSessionOutlivesTerm,
     ];
 }
 

@@ -23,6 +23,7 @@
 //! | `keys`, `audit` | who may ask: tokens and workers' credentials; on whose word something was done |
 //! | `value_access` | which large results a worker may fetch |
 //! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
+//! | `plain_session` | the session of a plain worker, made again from the state |
 //! | `report`, `queue`, `standing`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
 
 mod absence;
@@ -55,6 +56,7 @@ mod leap;
 mod lease;
 mod lock;
 mod once;
+mod plain_session;
 mod prefer;
 mod queue;
 mod register;

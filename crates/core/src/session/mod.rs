@@ -22,12 +22,14 @@
 //!   stand in line there: what the session thinks of them is always late. One that stands in line is told as queued, and
 //!   given back only when the executor has said that it will not start.
 //!
-//! [`WorkerSession`] is the worker's end, [`Peer`] the leader's; the engine does what follows from the exchange.
+//! [`WorkerSession`] is the worker's end, [`PlainWorkerSession`] that of a worker that sends plain requests instead, [`Peer`] the
+//! leader's; the engine does what follows from the exchange.
 
 mod held;
 mod leader;
 mod line;
 mod message;
+mod plain_worker;
 mod worker;
 
 pub use leader::{Arrival, Peer};
@@ -35,4 +37,5 @@ pub use message::{
     Exchange, Finished, FormerLife, Grant, Home, InFlight, LeaseRef, PROVEN_LIVES_MAX, Phase,
     Refusal, Register, Registered, Reply, ReplyBody, Stop, StopHow, StopReason, Verdict,
 };
+pub use plain_worker::{PlainLease, PlainLife, PlainWorkerSession};
 pub use worker::{Action, Deadline, SessionConfig, WorkerSession, safety_margin};

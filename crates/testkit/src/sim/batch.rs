@@ -11,6 +11,7 @@ use super::client::ClientAnswer;
 use super::journal::{Append, StoreOp};
 use super::leader::Lead;
 use super::link::Down;
+use super::plain_worker::PlainEv;
 use super::schedule::CrashPoint;
 use super::world::{Ev, World};
 
@@ -25,6 +26,8 @@ const COMPARE_EVERY: u64 = 50;
 pub(crate) enum Asker {
     Worker(usize),
     Client(usize),
+    /// A controller, in the name of a plain worker.
+    Plain(usize),
     /// The maintenance of the same node, in one life of it.
     Maintenance(u32),
 }
@@ -100,7 +103,13 @@ impl World<'_> {
                 Effect::Reply(reply) => {
                     let worker = self.host_of(reply.worker, reply.incarnation);
                     self.mark_reply(&reply);
-                    self.send_down(leader, worker, &Down::Reply(reply));
+                    if self.schedule.workers[worker].is_plain {
+                        let life = self.leaders[leader].life;
+                        let replied = PlainEv::Replied(leader, life, Box::new(reply));
+                        self.at(self.now, Ev::Plain(replied));
+                    } else {
+                        self.send_down(leader, worker, &Down::Reply(reply));
+                    }
                 }
                 Effect::Answer(asked, answer) => self.answer(leader, asked, answer),
             }
@@ -164,6 +173,7 @@ impl World<'_> {
                 self.at(self.now + delay, Ev::ToClient(client, ClientAnswer::Of(answer)));
             }
             Asker::Maintenance(life) => self.seal_is_answered(leader, life, Some(&answer)),
+            Asker::Plain(worker) => self.plain_answered((leader, worker), answer),
             Asker::Worker(worker) => {
                 if let Some(message) = asked.life.and_then(|life| told(life, answer)) {
                     self.send_down(leader, worker, &message);

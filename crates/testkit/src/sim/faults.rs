@@ -48,14 +48,12 @@ impl World<'_> {
             | FaultKind::JournalDown => self.journal.ills.push(what),
             FaultKind::RollBack(batches, history) => self.store_rolls_back(batches, history),
             FaultKind::Cancel(run, level) => self.client_wants(ClientOp::cancel(run, level)),
-            FaultKind::Drain(worker) => {
-                self.marks.hit("drained");
-                self.client_wants(ClientOp::drain(worker));
-            }
+            FaultKind::Drain(worker) => self.operator_drains(worker),
             FaultKind::Revoke(worker) => self.credential_is_stolen(worker, until),
             FaultKind::Condemn(run) => self.client_wants(ClientOp::condemn(run)),
             FaultKind::ForceRelease => self.lock_is_forced(),
             FaultKind::WorkerRestart(worker) => self.worker_drains(worker),
+            FaultKind::Plain(worker, what) => self.plain_fault(worker, what, until),
         }
         self.at(until, Ev::FaultEnd(fault));
     }
@@ -74,6 +72,7 @@ impl World<'_> {
     fn leader_crashes(&mut self, leader: usize) {
         self.leaders[leader].crash();
         self.maintenance.crashes(leader);
+        self.plain.controller_crashes(leader);
         for worker in self.own_workers(leader) {
             self.worker_crashes(worker);
         }
@@ -109,6 +108,11 @@ impl World<'_> {
             self.workers[worker].cut_down(until);
             self.client_wants(ClientOp::revoke(worker));
         }
+    }
+
+    fn operator_drains(&mut self, worker: usize) {
+        self.marks.hit("drained");
+        self.client_wants(ClientOp::drain(worker));
     }
 
     /// An operator takes a lock away from a lease that holds it now, from one with several if there is one.
@@ -186,6 +190,7 @@ impl World<'_> {
             | FaultKind::Revoke(_)
             | FaultKind::Condemn(_)
             | FaultKind::ForceRelease
+            | FaultKind::Plain(..)
             | FaultKind::Drain(_) => {}
         }
     }

@@ -89,6 +89,12 @@ impl LeaderNode {
             .is_some_and(|lead| lead.machine.term() == term && lead.machine.is_settled())
     }
 
+    /// Whether it leads, trusts its term and takes requests.
+    pub(crate) fn takes_requests(&self, local: Time) -> bool {
+        let lead = self.lead.as_ref();
+        lead.is_some_and(|lead| lead.tenure.is_trusted(local) && !lead.hands_over())
+    }
+
     pub(crate) fn settled_engine(&self) -> Option<&Engine> {
         let machine = self.lead.as_ref().map(|lead| &lead.machine);
         machine.filter(|machine| machine.is_settled()).map(Leader::engine)
@@ -346,6 +352,7 @@ impl World<'_> {
         match from {
             Asker::Worker(worker) => self.send_down(leader, worker, &Down::NotLeader),
             Asker::Maintenance(life) => self.seal_is_answered(leader, life, None),
+            Asker::Plain(_) => unreachable!("plain requests are turned away where they arrive"),
             Asker::Client(client) => {
                 self.at(self.now + 2, Ev::ToClient(client, ClientAnswer::NotLeader));
             }

@@ -48,7 +48,7 @@ impl World<'_> {
     }
 
     /// How long each copy of a message takes: none if it is lost, two if it is doubled.
-    fn deliveries(&mut self, in_process: bool) -> Vec<u64> {
+    pub(crate) fn deliveries(&mut self, in_process: bool) -> Vec<u64> {
         if in_process {
             return vec![0];
         }

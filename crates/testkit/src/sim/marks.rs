@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 66] = [
+pub(crate) const EXPECTED: [&str; 77] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -43,6 +43,17 @@ pub(crate) const EXPECTED: [&str; 66] = [
     "orders carried to a worker",
     "overdue step told to stop",
     "pinned step ran with the leader",
+    "plain worker registered again while its steps ran",
+    "plain worker said goodbye",
+    "plain worker said goodbye with steps that ran",
+    "plain worker started a step",
+    "plain worker's claim answered again",
+    "plain worker's claim went on to another step",
+    "plain worker's leases found by a new leader",
+    "plain worker's report accepted",
+    "plain worker's report contradicted the one before",
+    "plain worker's report stale",
+    "plain worker's step ended by `lease_expires_at`",
     "preferred worker got the step",
     "process of a former life ran beside the next life",
     "repeated report answered again",

@@ -29,6 +29,8 @@ mod link;
 mod maintenance;
 mod marks;
 mod panics;
+mod plain_proxy;
+mod plain_worker;
 mod plans;
 mod process;
 mod rng;

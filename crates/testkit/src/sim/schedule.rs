@@ -10,6 +10,7 @@ use windlass_core::requirement::Labels;
 
 use super::clock::Clock;
 use super::fault_series::series;
+use super::plain_worker::{PlainFault, add_plain_workers};
 use super::plans::{self, StepFacts};
 use super::rng::Rng;
 
@@ -40,6 +41,8 @@ pub(crate) struct WorkerSketch {
     pub(crate) joins_at: u64,
     /// The worker of which this is another host, which a [`FaultKind::HostCloned`] starts.
     pub(crate) clone_of: Option<usize>,
+    /// It sends plain requests over HTTP and has no guard.
+    pub(crate) is_plain: bool,
 }
 
 /// A run to be.
@@ -153,6 +156,7 @@ pub(crate) enum FaultKind {
     ForceRelease,
     /// The worker is told to finish what it runs and is started anew when the fault ends.
     WorkerRestart(usize),
+    Plain(usize, PlainFault),
 }
 
 /// The boundaries between deciding, making durable and saying, at each of which a leader may vanish.
@@ -196,6 +200,7 @@ impl Schedule {
         faults.extend(series(seed, (leaders, workers.len()), &mut runs, heals_at));
         let mut workers = workers;
         more_faults(seed, heals_at, &mut workers, &mut faults);
+        add_plain_workers(seed, heals_at, &mut workers, &mut faults);
         let gust = rng.chance(500);
         Self {
             seed,
@@ -252,6 +257,7 @@ fn workers(rng: &mut Rng, leaders: usize, crowd: bool) -> Vec<WorkerSketch> {
         own_of,
         joins_at: if rng.chance(700) { rng.below(1_000) } else { rng.below(20_000) },
         clone_of: None,
+        is_plain: false,
     };
     homes.into_iter().map(|own_of| sketch(own_of, rng)).collect()
 }
@@ -375,8 +381,13 @@ impl fmt::Display for Schedule {
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(
                 f,
-                "  worker {at}: {} slots, {:?}, own of {:?}, joins at {} ms, clone of {:?}",
-                worker.slots, worker.labels, worker.own_of, worker.joins_at, worker.clone_of
+                "  worker {at}: {} slots, {:?}, own of {:?}, joins at {} ms, clone of {:?}, plain: {}",
+                worker.slots,
+                worker.labels,
+                worker.own_of,
+                worker.joins_at,
+                worker.clone_of,
+                worker.is_plain
             )?;
         }
         for (at, run) in self.runs.iter().enumerate() {

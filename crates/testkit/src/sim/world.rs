@@ -14,6 +14,8 @@ use super::link::{Down, Up};
 use super::maintenance::{MaintenanceEv, MaintenanceModel};
 use super::marks::Marks;
 use super::panics::caught;
+use super::plain_proxy::PlainModel;
+use super::plain_worker::{PlainEv, plain_workers};
 use super::rng::Rng;
 use super::schedule::Schedule;
 use super::story::Story;
@@ -87,6 +89,7 @@ pub(crate) enum Ev {
     FaultEnd(usize),
     ClientTry(usize),
     Maintenance(usize, MaintenanceEv),
+    Plain(PlainEv),
 }
 
 /// One simulation under way.
@@ -102,6 +105,7 @@ pub(crate) struct World<'a> {
     pub(crate) maintenance: MaintenanceModel,
     pub(crate) leaders: Vec<LeaderNode>,
     pub(crate) workers: Vec<WorkerNode>,
+    pub(crate) plain: PlainModel,
     pub(crate) clients: Vec<ClientOp>,
     pub(crate) witness: Witness,
     pub(crate) marks: Marks,
@@ -125,6 +129,7 @@ impl<'a> World<'a> {
             maintenance: MaintenanceModel::new(schedule),
             leaders: schedule.leaders.iter().map(|clock| LeaderNode::new(*clock)).collect(),
             workers: schedule.workers.iter().map(WorkerNode::new).collect(),
+            plain: PlainModel::new(plain_workers(schedule)),
             clients: Vec::new(),
             witness: Witness::new(schedule),
             marks: Marks::default(),
@@ -143,7 +148,9 @@ impl<'a> World<'a> {
         }
         for worker in 0..self.workers.len() {
             let sketch = &self.schedule.workers[worker];
-            if sketch.clone_of.is_none() {
+            if sketch.is_plain {
+                self.at(sketch.joins_at, Ev::Plain(PlainEv::Ticks(worker)));
+            } else if sketch.clone_of.is_none() {
                 self.at(sketch.joins_at, Ev::WorkerWake(worker));
             }
         }
@@ -233,6 +240,7 @@ impl<'a> World<'a> {
             Ev::FaultEnd(fault) => self.fault_ends(fault),
             Ev::ClientTry(client) => self.client_tries(client),
             Ev::Maintenance(leader, event) => self.maintenance_goes_on(leader, event),
+            Ev::Plain(event) => self.plain_happens(event),
         }
     }
 
@@ -242,6 +250,7 @@ impl<'a> World<'a> {
             Ev::ToLeader(leader, _)
             | Ev::LeaderWake(leader)
             | Ev::StoreReply(leader, ..)
+            | Ev::Plain(PlainEv::Arrives((leader, _), ..) | PlainEv::Replied(leader, ..))
             | Ev::Maintenance(leader, MaintenanceEv::Tick | MaintenanceEv::Finish(..)) => {
                 Some(self.leaders[*leader].frozen_until)
             }
@@ -255,6 +264,7 @@ impl<'a> World<'a> {
             | Ev::GuardResumes(worker)
             | Ev::GuardReport(worker, ..) => Some(self.workers[*worker].node_frozen_until),
             Ev::ToClient(..)
+            | Ev::Plain(_)
             | Ev::Maintenance(..)
             | Ev::StoreApply(..)
             | Ev::Thaw(_)
@@ -270,13 +280,15 @@ impl<'a> World<'a> {
             && self.witness.all_ended()
             && (0..self.workers.len()).all(|it| self.has_its_place(it))
             && self.workers.iter().all(|worker| worker.processes.is_empty())
+            && self.plain.is_idle()
             && self.leaders.iter().any(|leader| leader.is_settled(self.journal.term))
             && self.maintenance.is_over(self.schedule.runs.len(), self.now)
     }
 
     /// Whether a leader has taken the worker in, if it may come in at all.
     fn has_its_place(&self, worker: usize) -> bool {
-        self.workers[worker].has_joined() || self.witness.was_revoked(worker)
+        let is_plain = self.schedule.workers[worker].is_plain;
+        is_plain || self.workers[worker].has_joined() || self.witness.was_revoked(worker)
     }
 
     pub(crate) fn at(&mut self, at: u64, event: Ev) {

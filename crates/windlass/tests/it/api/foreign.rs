@@ -400,6 +400,24 @@ async fn a_claim_whose_answer_was_not_heard_is_made_again() {
     controller.shut_down().await;
 }
 
+/// Between the two claims the worker said that it has nothing: the step may be another worker's by now.
+#[tokio::test]
+async fn a_repeated_claim_never_hands_out_a_step_whose_lease_has_ended() {
+    let controller = Controller::start().await;
+    let worker = Foreigner::join(&controller, "build-7").await;
+    controller.submit("steps: { a: { run: make } }").await;
+    let first = worker.claim(&controller, "r1").await;
+    assert_eq!(first.status, 200, "{first:?}");
+    assert_eq!(worker.claim(&controller, "r1").await.json["fence"], first.json["fence"]);
+    assert_eq!(worker.beat(&controller, json!({ "leases": [] })).await.status, 200);
+    let again = worker.claim(&controller, "r1").await;
+    assert_eq!(again.status, 200, "{again:?}");
+    assert_eq!(again.json["phase"], first.json["phase"]);
+    assert_ne!(again.json["fence"], first.json["fence"], "it was handed out anew");
+    assert_eq!(worker.claim(&controller, "r1").await.json["fence"], again.json["fence"]);
+    controller.shut_down().await;
+}
+
 /// Nothing tells the controller that the first process of that secret is dead.
 #[tokio::test]
 async fn a_plain_worker_that_registers_again_does_not_free_its_locks() {

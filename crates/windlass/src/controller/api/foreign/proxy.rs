@@ -1,15 +1,14 @@
 //! A foreign worker's end of its session.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use serde_json::Value;
 use windlass_core::access::Principal;
 use windlass_core::engine::{Answer, Request, Utc};
-use windlass_core::id::{Fence, Incarnation, Seq, WorkerId};
+use windlass_core::id::{Fence, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{
-    Exchange, Finished, Grant, InFlight, LeaseRef, Phase, Refusal, ReplyBody, StopReason, Verdict,
-    safety_margin,
+    Finished, Grant, LeaseRef, PlainWorkerSession, Refusal, ReplyBody, Verdict,
 };
 use windlass_core::time::{Span, Time};
 
@@ -20,14 +19,8 @@ use crate::controller::api::refused::Refused;
 use crate::controller::api::router::Api;
 use crate::logs::{LogId, LogStore as _};
 
-/// How long a step may take that says nothing itself, on a worker that does not list what it holds.
-const TIMEOUT: Span = Span::hours(1);
-
 /// Answers to claims that are remembered.
 const ANSWERS_MAX: usize = 64;
-
-/// Orders to stop that are remembered: a worker that does not list what it holds does not say what it has stopped.
-const STOPS_MAX: usize = 1_024;
 
 /// Steps that are failed in one claim because they cannot be put in words.
 const UNFIT_MAX: usize = 16;
@@ -36,54 +29,38 @@ const UNFIT_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Proxy {
     worker: WorkerId,
-    incarnation: Incarnation,
-    seq: Seq,
-    seen: Seq,
-    held: BTreeMap<Fence, Held>,
-    /// Leases that were granted and not yet claimed.
-    offers: VecDeque<Grant>,
-    stops: BTreeSet<Fence>,
-    answers: VecDeque<(String, Option<Value>)>,
-    /// When the newest exchange that was answered began: leases count from then.
-    renewed_at: Time,
+    session: PlainWorkerSession,
+    answers: VecDeque<ClaimAnswer>,
 }
 
-/// A lease in the worker's hands.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    lease: LeaseRef,
-    since: Time,
-    timeout: Span,
-    /// Whether the worker lists it in its heartbeats: then it is held as long as it says so.
-    is_listed: bool,
+/// What a claim was answered.
+#[derive(Debug)]
+struct ClaimAnswer {
+    request: String,
+    step: Option<(Fence, Value)>,
 }
 
 impl Proxy {
     /// The proxy of a worker, from what is durable; `None` if it is not registered.
     pub(super) fn rebuilt(api: &Api, worker: WorkerId) -> Option<Self> {
-        api.handle.views().look(|view| {
-            let known = view.engine.workers().find(|known| known.id == worker)?;
-            let last = view.engine.last_exchange(worker)?;
-            let leases = view.engine.leases().filter(|lease| lease.worker == worker);
-            let held = leases.map(|it| {
-                let lease =
-                    LeaseRef { fence: it.fence, run: it.run, step: it.step, attempt: it.attempt };
-                let spec = view.engine.run(it.run).and_then(|run| run.plan.spec(it.step));
-                let timeout = spec.and_then(|spec| spec.timeout).unwrap_or(TIMEOUT);
-                (it.fence, Held { lease, since: it.granted_at, timeout, is_listed: false })
-            });
-            Some(Self {
-                worker,
-                incarnation: known.incarnation,
-                seq: last,
-                seen: last,
-                held: held.collect(),
-                offers: VecDeque::new(),
-                stops: BTreeSet::new(),
-                answers: VecDeque::new(),
-                renewed_at: Time::ZERO,
-            })
-        })
+        let session = api.handle.views().look(|view| view.engine.plain_session(worker))?;
+        Some(Self { worker, session, answers: VecDeque::new() })
+    }
+
+    /// Makes the session anew if this controller has begun another term: meanwhile the worker may have got leases from another
+    /// leader, which would end as forgotten if the session did not list them.
+    pub(super) fn follow_term(&mut self, api: &Api) -> Result<(), Refused> {
+        let life = self.session.life();
+        if api.handle.views().look(|view| view.engine.term()) == life.term {
+            return Ok(());
+        }
+        let fresh = api.handle.views().look(|view| view.engine.plain_session(self.worker));
+        let fresh = fresh.ok_or_else(|| unknown(self.worker))?;
+        if fresh.life().incarnation != life.incarnation {
+            return Err(refused(self.worker, &Refusal::Superseded));
+        }
+        self.session = fresh;
+        Ok(())
     }
 
     /// Renews what the worker holds, and says what it must stop, and until when the rest is renewed.
@@ -92,19 +69,16 @@ impl Proxy {
         api: &Api,
         listed: Option<&[Fence]>,
     ) -> Result<(Vec<Fence>, Time), Refused> {
-        match listed {
-            Some(listed) => self.list(listed),
-            None => self.give_up_overdue(api.now()),
-        }
+        self.follow_term(api)?;
+        self.session.heartbeat(listed, api.now());
         self.exchange(api, 0, Vec::new()).await?;
-        Ok((self.stops.iter().copied().collect(), self.expires_at(api)))
+        Ok((self.session.stops(), self.expires_at(api)))
     }
 
     /// When the worker has to take its leases for ended: a margin before the leader does.
     fn expires_at(&self, api: &Api) -> Time {
         let leader = api.handle.views().look(|view| view.engine.leader());
-        let ttl = leader.map_or(Span::ZERO, |leader| leader.ttl);
-        self.renewed_at + ttl.less(safety_margin(ttl))
+        self.session.expires_at(leader.map_or(Span::ZERO, |leader| leader.ttl))
     }
 
     /// The worker leaves. Without steps that may still run, everything that it had ends now; else it gets no more leases,
@@ -115,22 +89,16 @@ impl Proxy {
         running: &[Fence],
         by: Principal,
     ) -> Result<Option<Time>, Refused> {
-        let (worker, incarnation) = (self.worker, self.incarnation);
+        self.follow_term(api)?;
+        let (worker, incarnation) = (self.worker, self.session.life().incarnation);
         if running.is_empty() {
-            let started = self.held.keys().copied().collect();
+            let started = self.session.held();
             self.settle(api, Request::GuardEnded { worker, incarnation, started }).await?;
-            self.held.clear();
-            self.offers.clear();
+            self.session.left();
             return Ok(None);
         }
         self.settle(api, Request::Drain { worker }.by(by)).await?;
-        self.list(running);
-        let unclaimed = self.offers.drain(..).map(|grant| Finished {
-            lease: grant.lease,
-            outcome: Outcome::plain(OutcomeKind::Released),
-            ran: None,
-        });
-        let unclaimed = unclaimed.collect();
+        let unclaimed = self.session.leaves(running);
         self.exchange(api, 0, unclaimed).await?;
         Ok(Some(self.expires_at(api)))
     }
@@ -145,63 +113,52 @@ impl Proxy {
         }
     }
 
-    fn list(&mut self, listed: &[Fence]) {
-        self.stops.retain(|fence| listed.contains(fence));
-        self.held.retain(|fence, _| listed.contains(fence));
-        for fence in listed {
-            match self.held.get_mut(fence) {
-                Some(held) => held.is_listed = true,
-                None => drop(self.stops.insert(*fence)),
-            }
-        }
-    }
-
-    fn give_up_overdue(&mut self, now: Time) {
-        let is_overdue = |held: &Held| !held.is_listed && now.since(held.since) > held.timeout;
-        let overdue = self.held.extract_if(.., |_, held| is_overdue(held));
-        self.stops.extend(overdue.map(|(fence, _)| fence));
-    }
-
-    /// The next step for the worker, if there is one now. The same request again gets the same answer.
+    /// The next step for the worker, if there is one now. The same request again gets the same answer while the lease in it
+    /// goes on.
     pub(super) async fn claim(
         &mut self,
         api: &Api,
         request: Option<&str>,
     ) -> Result<Option<Value>, Refused> {
-        let known = self.answers.iter().find(|(known, _)| Some(known.as_str()) == request);
-        if let Some((_, answer)) = known {
-            return Ok(answer.clone());
+        self.follow_term(api)?;
+        if let Some(known) =
+            self.answers.iter().find(|known| Some(known.request.as_str()) == request)
+            && known.step.as_ref().is_none_or(|(fence, _)| self.session.holds(*fence))
+        {
+            return Ok(known.step.clone().map(|(_, offer)| offer));
         }
-        let answer = self.next(api).await?;
+        let step = self.next(api).await?;
         if let Some(request) = request {
+            self.answers.retain(|known| known.request != request);
             self.answers.truncate(ANSWERS_MAX - 1);
-            self.answers.push_front((request.to_owned(), answer.clone()));
+            self.answers
+                .push_front(ClaimAnswer { request: request.to_owned(), step: step.clone() });
         }
-        Ok(answer)
+        Ok(step.map(|(_, offer)| offer))
     }
 
-    async fn next(&mut self, api: &Api) -> Result<Option<Value>, Refused> {
+    async fn next(&mut self, api: &Api) -> Result<Option<(Fence, Value)>, Refused> {
         let known = api.handle.views().look(|view| {
             let known = view.engine.workers().find(|known| known.id == self.worker)?;
             Some((known.name.into_owned(), known.slots as usize))
         });
         let (name, slots) = known.ok_or_else(|| unknown(self.worker))?;
         for _ in 0..UNFIT_MAX {
-            // A worker that asks for one step at a time needs none ahead of its slots.
-            if self.offers.is_empty() && self.held.len() < slots {
+            if self.session.needs_offer(slots) {
                 self.exchange(api, 1, Vec::new()).await?;
             }
-            let Some(grant) = self.offers.pop_front() else { return Ok(None) };
-            let now = api.now();
-            let timeout = grant.timeout.unwrap_or(TIMEOUT);
-            let held = Held { lease: grant.lease, since: now, timeout, is_listed: false };
-            self.held.insert(grant.lease.fence, held);
+            let Some(grant) = self.session.claim(api.now()) else { return Ok(None) };
             match offer(&grant, &name) {
                 Ok(mut offer) => {
                     // That it has started is said now; if it cannot be, the next request says it.
                     drop(self.exchange(api, 0, Vec::new()).await);
+                    let fence = grant.lease.fence;
+                    if !self.session.holds(fence) {
+                        // The lease has ended while the store was slow.
+                        continue;
+                    }
                     offer["lease_expires_at"] = Utc(self.expires_at(api)).to_string().into();
-                    return Ok(Some(offer));
+                    return Ok(Some((fence, offer)));
                 }
                 Err(reason) => self.fail(api, &grant, &reason).await?,
             }
@@ -227,24 +184,17 @@ impl Proxy {
         id: PlainStepId,
         outcome: Outcome,
     ) -> Result<Verdict, Refused> {
-        let fence = id.fence;
+        self.follow_term(api)?;
         if api.handle.views().look(|view| view.engine.contradicts(id.lease(1), outcome.kind)) {
             let detail = format!("{id} has ended otherwise than `{}`, and ends stay", outcome.kind);
             return Err(Refused::conflict("other_outcome", detail));
         }
-        let held = self.held.remove(&fence);
-        let attempt = held.map_or(1, |held| held.lease.attempt);
-        let ran = held.map(|held| api.now().since(held.since));
-        let lease = id.lease(attempt);
-        let body = self.exchange(api, 0, vec![Finished { lease, outcome, ran }]).await;
+        let (finished, held) = self.session.complete(id.lease(1), outcome, api.now());
+        let body = self.exchange(api, 0, vec![finished]).await;
         if body.is_err() {
-            // Whether it was heard is not known: until it is reported again the lease is still held.
-            self.held.extend(held.map(|held| (fence, held)));
+            self.session.unheard(held);
         }
-        let body = body?;
-        self.stops.remove(&fence);
-        let verdict = body.verdicts.iter().find(|(judged, _)| *judged == fence);
-        Ok(verdict.map_or(Verdict::Stale, |(_, verdict)| *verdict))
+        Ok(self.session.judged(id.fence, &body?))
     }
 
     /// One round trip. The leader keeps an exchange that it has nothing to say to; the next one, which wants nothing, has
@@ -256,11 +206,11 @@ impl Proxy {
         finished: Vec<Finished>,
     ) -> Result<ReplyBody, Refused> {
         let (reports, asked_at) = (!finished.is_empty(), api.now());
-        let exchange = api.handle.exchange(self.message(api, want, finished));
+        let exchange = api.handle.exchange(self.session.message(want, finished));
         let reply = if reports {
             exchange.await?
         } else {
-            let next = api.handle.exchange(self.message(api, 0, Vec::new()));
+            let next = api.handle.exchange(self.session.message(0, Vec::new()));
             tokio::pin!(exchange, next);
             tokio::select! {
                 biased;
@@ -269,48 +219,8 @@ impl Proxy {
                 _ = &mut next => exchange.await?,
             }
         };
-        self.seen = self.seen.max(reply.seq);
-        let body = reply.body.map_err(|refusal| refused(self.worker, &refusal))?;
-        self.renewed_at = asked_at;
-        self.take_in(&body);
-        Ok(body)
-    }
-
-    fn message(&mut self, api: &Api, want: u32, finished: Vec<Finished>) -> Exchange {
-        self.seq = Seq(self.seq.0 + 1);
-        let held = self.held.values().map(|held| (held.lease, Phase::Started));
-        let offers = self.offers.iter().map(|grant| (grant.lease, Phase::Queued));
-        Exchange {
-            worker: self.worker,
-            drains: false,
-            incarnation: self.incarnation,
-            seq: self.seq,
-            seen: self.seen,
-            term: api.handle.views().look(|view| view.engine.term()),
-            finished,
-            in_flight: held.chain(offers).map(|(lease, phase)| InFlight { lease, phase }).collect(),
-            want,
-        }
-    }
-
-    fn take_in(&mut self, body: &ReplyBody) {
-        for stop in &body.stops {
-            if stop.why == StopReason::Stale {
-                self.held.remove(&stop.fence);
-                self.offers.retain(|grant| grant.lease.fence != stop.fence);
-            }
-            self.stops.insert(stop.fence);
-        }
-        while self.stops.len() > STOPS_MAX {
-            self.stops.pop_first();
-        }
-        for grant in &body.grants {
-            let fence = grant.lease.fence;
-            let is_known = self.offers.iter().any(|offer| offer.lease.fence == fence);
-            if !is_known && !self.held.contains_key(&fence) {
-                self.offers.push_back(grant.clone());
-            }
-        }
+        let worker = self.worker;
+        self.session.on_reply(reply, asked_at).map_err(|refusal| refused(worker, &refusal))
     }
 }
 

@@ -1,0 +1,501 @@
+//! Plain workers: programs that send single requests over HTTP and know nothing of sessions.
+//!
+//! Such a worker sends one request at a time, and again if there is no answer. It has no guard. It ends a step that holds a lock
+//! by `lease_expires_at`, and steps that it left behind in a former life too. Its clock agrees with that of the controllers
+//! within a tenth of a second when an answer comes, and runs at its own rate from there. When it crashes, nothing of it is left.
+//! A worker that disobeys, or that crashes and leaves processes behind without a deadline, is not covered.
+
+use std::collections::BTreeMap;
+
+use windlass_core::id::Fence;
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::session::{Grant, LeaseRef, Refusal, Reply, Verdict};
+
+use super::rng::Rng;
+use super::schedule::{Fault, FaultKind, Schedule, WorkerSketch};
+use super::world::{Ev, World};
+
+/// How many of a thousand schedules have plain workers.
+const PER_MILLE: u64 = 250;
+
+/// What keeps these generators apart from that of the rest of the schedule.
+const OWN: u64 = 0x91a1_4077_0000_0001;
+
+/// How often it looks what there is to do.
+const TICK: u64 = 150;
+
+/// What a plain worker asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum PlainRequest {
+    Register,
+    /// The leases that it lists, if it does.
+    Heartbeat(Option<Vec<Fence>>),
+    /// Under an id: the same again gets the same answer.
+    Claim(u64),
+    /// `RUN.INDEX.FENCE`, and how it ended.
+    Complete(LeaseRef, OutcomeKind),
+    /// The steps that may still run.
+    Goodbye(Vec<Fence>),
+}
+
+/// What it is told. Times are those of the controllers' clocks.
+#[derive(Clone, Debug)]
+pub(crate) enum PlainAnswer {
+    NotLeader,
+    /// How often to send a heartbeat.
+    Registered(u64),
+    /// What to stop, and until when the others are renewed.
+    Renewed(Vec<Fence>, u64),
+    /// A step, and until when it is the worker's.
+    Offer(Box<Grant>, u64),
+    NoStep,
+    Judged(Verdict),
+    OtherOutcome,
+    Left(Option<u64>),
+    Refused(Refusal),
+}
+
+/// What happens with plain workers.
+#[derive(Clone, Debug)]
+pub(crate) enum PlainEv {
+    Ticks(usize),
+    /// At a leader, from a worker, with its number.
+    Arrives((usize, usize), u64, PlainRequest),
+    /// The leader's reply to an exchange, in one life of the leader.
+    Replied(usize, u32, Box<Reply>),
+    Hears(usize, u64, PlainAnswer),
+    StepEnds(usize, Fence),
+    LeaseExpires(usize, Fence),
+}
+
+/// What a plain worker does wrong, or at the wrong time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PlainFault {
+    /// It is gone, with every process.
+    Crash,
+    /// It begins anew while its steps run on, until they end or their lease expires.
+    Restart,
+    Goodbye,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PlainState {
+    Away,
+    Joins,
+    Works,
+    Leaves,
+}
+
+struct PlainStep {
+    lease: LeaseRef,
+    outcome: OutcomeKind,
+    stops_on_lost_contact: bool,
+    timeout: Option<u64>,
+    /// The registration under which it was claimed.
+    life: u32,
+    /// Until when it may run, in true time.
+    until: u64,
+}
+
+struct PlainReport {
+    lease: LeaseRef,
+    outcome: OutcomeKind,
+    due: u64,
+    is_repeat: bool,
+}
+
+/// A plain worker.
+pub(crate) struct PlainWorker {
+    rng: Rng,
+    state: PlainState,
+    returns_at: u64,
+    life: u32,
+    leader: usize,
+    number: u64,
+    /// The request that it waits for, and until when.
+    open: Option<(u64, PlainRequest, u64)>,
+    claim: u64,
+    claims_at: u64,
+    beats_at: u64,
+    interval: u64,
+    steps: BTreeMap<Fence, PlainStep>,
+    reports: Vec<PlainReport>,
+}
+
+impl PlainWorker {
+    fn new(seed: u64, joins_at: u64) -> Self {
+        Self {
+            rng: Rng::new(seed ^ OWN.rotate_left(17)),
+            state: PlainState::Away,
+            returns_at: joins_at,
+            life: 0,
+            leader: 0,
+            number: 0,
+            open: None,
+            claim: 0,
+            claims_at: 0,
+            beats_at: 0,
+            interval: 1_000,
+            steps: BTreeMap::new(),
+            reports: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Leases that it knows of: of what runs, and of what ended and was not reported with an answer.
+    fn known(&self) -> Vec<Fence> {
+        let runs = self.steps.values().filter(|step| step.life == self.life);
+        let told = self.reports.iter().filter(|report| !report.is_repeat);
+        let told = told.map(|report| report.lease.fence);
+        runs.map(|step| step.lease.fence).chain(told).collect()
+    }
+
+    /// What it asks for next.
+    fn wish(&mut self, now: u64, slots: usize) -> Option<PlainRequest> {
+        match self.state {
+            PlainState::Away => None,
+            PlainState::Joins => Some(PlainRequest::Register),
+            PlainState::Leaves => Some(PlainRequest::Goodbye(self.steps.keys().copied().collect())),
+            PlainState::Works => {
+                if self.beats_at <= now {
+                    // A heartbeat without a list ends what is over its timeout at once, and frees its locks.
+                    let must_list =
+                        |step: &PlainStep| step.stops_on_lost_contact && step.timeout.is_some();
+                    let lists = self.rng.chance(750) || self.steps.values().any(must_list);
+                    return Some(PlainRequest::Heartbeat(lists.then(|| self.known())));
+                }
+                if let Some(report) = self.reports.iter().find(|report| report.due <= now) {
+                    return Some(PlainRequest::Complete(report.lease, report.outcome));
+                }
+                let claims = self.claims_at <= now && self.steps.len() < slots;
+                claims.then_some(PlainRequest::Claim(self.claim))
+            }
+        }
+    }
+
+    fn is_answered(&mut self, number: u64) -> Option<PlainRequest> {
+        let open = self.open.take_if(|(open, ..)| *open == number || number == 0);
+        open.map(|(_, request, _)| request)
+    }
+
+    /// A report has its answer. Some come again, and some of these say something else.
+    fn reported(&mut self, lease: LeaseRef, now: u64) {
+        let at = self.reports.iter().position(|it| it.lease == lease && it.due <= now);
+        let Some(report) = at.map(|at| self.reports.remove(at)) else { return };
+        if !report.is_repeat && self.rng.chance(250) {
+            let outcome = if self.rng.chance(300) {
+                self.rng.pick(&[OutcomeKind::Failed, OutcomeKind::Succeeded])
+            } else {
+                report.outcome
+            };
+            let due = now + self.rng.range(100, 15_000);
+            self.reports.push(PlainReport { lease, outcome, due, is_repeat: true });
+        }
+    }
+}
+
+/// Adds plain workers to a schedule, and what happens to them.
+pub(super) fn add_plain_workers(
+    seed: u64,
+    heals_at: u64,
+    workers: &mut Vec<WorkerSketch>,
+    faults: &mut Vec<Fault>,
+) {
+    let mut rng = Rng::new(seed ^ OWN);
+    if !rng.chance(PER_MILLE) {
+        return;
+    }
+    let pattern = workers[workers.len() - 1].clone();
+    for _ in 0..rng.range(1, 3) {
+        let host = workers.len();
+        let clock =
+            super::clock::Clock { offset: 0, drift_per_mille: rng.below(61).cast_signed() - 30 };
+        let labels = super::plans::LABELS.into_iter().filter(|_| rng.chance(700)).collect();
+        let slots = u32::try_from(rng.range(1, 3)).expect("a few slots");
+        let sketch = WorkerSketch { clock, labels, slots, own_of: None, ..pattern.clone() };
+        let joins_at = rng.below(2_000);
+        workers.push(WorkerSketch { joins_at, clone_of: None, is_plain: true, ..sketch });
+        for _ in 0..rng.range(1, 4) {
+            let what = rng.pick(&[PlainFault::Crash, PlainFault::Restart, PlainFault::Goodbye]);
+            let (at, lasts) = (rng.range(2_000, heals_at), rng.range(1, 6_000));
+            faults.push(Fault { at, lasts, what: FaultKind::Plain(host, what) });
+        }
+        let (at, lasts) = (rng.below(heals_at), rng.range(500, 25_000));
+        let cuts = [FaultKind::CutBoth(host), FaultKind::CutUp(host), FaultKind::CutDown(host)];
+        faults.push(Fault { at, lasts, what: rng.pick(&cuts) });
+    }
+    faults.sort_by_key(|fault| fault.at);
+}
+
+/// The plain workers of a schedule.
+pub(super) fn plain_workers(schedule: &Schedule) -> BTreeMap<usize, PlainWorker> {
+    let sketches = schedule.workers.iter().enumerate().filter(|(_, sketch)| sketch.is_plain);
+    let worker = |(host, sketch): (usize, &WorkerSketch)| {
+        (host, PlainWorker::new(schedule.seed.wrapping_add(host as u64), sketch.joins_at))
+    };
+    sketches.map(worker).collect()
+}
+
+impl World<'_> {
+    pub(crate) fn plain_happens(&mut self, event: PlainEv) {
+        match event {
+            PlainEv::Ticks(worker) => self.plain_ticks(worker),
+            PlainEv::Arrives(at, number, request) => self.plain_arrives(at, number, request),
+            PlainEv::Replied(leader, life, reply) => self.plain_replied(leader, life, &reply),
+            PlainEv::Hears(worker, number, answer) => self.plain_hears(worker, number, answer),
+            PlainEv::StepEnds(worker, fence) => {
+                let ended = self.plain_worker(worker).steps.get(&fence).map(|it| it.outcome);
+                self.plain_step_gone(worker, fence, ended);
+            }
+            PlainEv::LeaseExpires(worker, fence) => self.plain_lease_expires(worker, fence),
+        }
+    }
+
+    fn plain_worker(&mut self, worker: usize) -> &mut PlainWorker {
+        self.plain.workers.get_mut(&worker).expect("it is on the schedule")
+    }
+
+    fn plain_ticks(&mut self, worker: usize) {
+        let (now, leaders) = (self.now, self.leaders.len());
+        let slots = self.schedule.workers[worker].slots as usize;
+        let only = self.workers[worker].reaches_only.filter(|(_, until)| now < *until);
+        let it = self.plain_worker(worker);
+        let pause = it.rng.range(TICK / 2, TICK);
+        if it.state == PlainState::Away && it.returns_at <= now {
+            it.state = PlainState::Joins;
+        }
+        if it.open.take_if(|(_, _, until)| *until <= now).is_some() {
+            it.leader = (it.leader + 1) % leaders;
+        }
+        if let Some((only, _)) = only {
+            it.leader = only;
+        }
+        if it.open.is_none()
+            && let Some(request) = it.wish(now, slots)
+        {
+            it.number += 1;
+            let patience = it.rng.range(800, 3_000);
+            it.open = Some((it.number, request.clone(), now + patience));
+            let (leader, number) = (it.leader, it.number);
+            self.plain_sends((leader, worker), number, &request);
+        }
+        self.at(self.now + pause, Ev::Plain(PlainEv::Ticks(worker)));
+    }
+
+    fn plain_sends(&mut self, at: (usize, usize), number: u64, request: &PlainRequest) {
+        let (leader, worker) = at;
+        self.tell(|| format!("plain worker {worker} → leader {leader}: {number} {request:?}"));
+        if let PlainRequest::Complete(lease, kind) = request {
+            self.witness.reported(lease.fence, *kind);
+        }
+        if self.workers[worker].is_cut_up(self.now) {
+            return;
+        }
+        for delay in self.deliveries(false) {
+            let arrives = PlainEv::Arrives(at, number, request.clone());
+            self.at(self.now + delay, Ev::Plain(arrives));
+        }
+    }
+
+    fn plain_hears(&mut self, worker: usize, number: u64, answer: PlainAnswer) {
+        let (now, leaders) = (self.now, self.leaders.len());
+        let it = self.plain_worker(worker);
+        // The answer to a registration has no number: one that comes late serves the next registration as well.
+        if number == 0 && it.state != PlainState::Joins {
+            return;
+        }
+        let Some(request) = it.is_answered(number) else { return };
+        self.tell(|| format!("plain worker {worker} hears: {number} {answer:?}"));
+        let it = self.plain_worker(worker);
+        match (answer, request) {
+            (PlainAnswer::NotLeader, _) => it.leader = (it.leader + 1) % leaders,
+            (PlainAnswer::Registered(interval), _) => self.plain_joined(worker, interval),
+            (PlainAnswer::Renewed(stops, until), PlainRequest::Heartbeat(listed)) => {
+                it.beats_at = now + it.interval;
+                self.plain_renewed(worker, listed.as_deref(), &stops, until);
+            }
+            (PlainAnswer::Offer(grant, until), PlainRequest::Claim(_)) => {
+                it.claim += 1;
+                self.plain_starts(worker, &grant, until);
+            }
+            (PlainAnswer::NoStep, _) => {
+                it.claim += 1;
+                it.claims_at = now + it.rng.range(300, 1_500);
+            }
+            (PlainAnswer::Judged(verdict), PlainRequest::Complete(lease, _)) => {
+                it.reported(lease, now);
+                self.marks.hit(match verdict {
+                    Verdict::Accepted => "plain worker's report accepted",
+                    Verdict::Stale => "plain worker's report stale",
+                });
+                let seen = self.witness.verdict(lease.fence, verdict);
+                self.check(seen);
+            }
+            (PlainAnswer::OtherOutcome, PlainRequest::Complete(lease, _)) => {
+                it.reported(lease, now);
+            }
+            (PlainAnswer::Left(until), PlainRequest::Goodbye(running)) => {
+                it.state = PlainState::Away;
+                if let Some(until) = until {
+                    self.plain_renewed(worker, Some(&running), &[], until);
+                }
+                self.plain_life_ends(worker);
+            }
+            (PlainAnswer::Refused(refusal), _) => self.plain_refused(worker, &refusal),
+            (answer, request) => unreachable!("{answer:?} is no answer to {request:?}"),
+        }
+    }
+
+    fn plain_joined(&mut self, worker: usize, interval: u64) {
+        let now = self.now;
+        let it = self.plain_worker(worker);
+        it.state = PlainState::Works;
+        it.interval = interval;
+        (it.beats_at, it.claims_at) = (now + interval, now);
+        it.claim += 1_000;
+        if !it.is_idle() {
+            self.marks.hit("plain worker registered again while its steps ran");
+        }
+    }
+
+    /// Its life is not known, or over: it registers again.
+    fn plain_refused(&mut self, worker: usize, refusal: &Refusal) {
+        let now = self.now;
+        match refusal {
+            Refusal::NotRegistered | Refusal::Superseded | Refusal::Ended => {
+                let it = self.plain_worker(worker);
+                (it.state, it.returns_at) = (PlainState::Away, now);
+                self.plain_life_ends(worker);
+            }
+            Refusal::OldSeq
+            | Refusal::NameTaken { .. }
+            | Refusal::TooManyWorkers(_)
+            | Refusal::BadSlots(_)
+            | Refusal::Revoked
+            | Refusal::OtherWorker(_) => {}
+        }
+    }
+
+    /// What runs on belongs to a former life. It ends with its lease.
+    fn plain_life_ends(&mut self, worker: usize) {
+        let it = self.plain_worker(worker);
+        it.life += 1;
+        it.open = None;
+        let left: Vec<(Fence, u64)> = it.steps.iter().map(|(at, step)| (*at, step.until)).collect();
+        for (fence, until) in left {
+            self.at(until, Ev::Plain(PlainEv::LeaseExpires(worker, fence)));
+        }
+    }
+
+    /// The true time at which the worker takes this moment of the controllers' clocks for reached.
+    fn plain_moment(&mut self, worker: usize, moment: u64) -> u64 {
+        let now = self.now;
+        let drift = self.schedule.workers[worker].clock.drift_per_mille;
+        let rate = 1000_u64.saturating_add_signed(drift);
+        let error = self.plain_worker(worker).rng.below(201);
+        let left = (moment + error).saturating_sub(now + 100);
+        now + left * 1000 / rate
+    }
+
+    fn plain_renewed(
+        &mut self,
+        worker: usize,
+        listed: Option<&[Fence]>,
+        stops: &[Fence],
+        moment: u64,
+    ) {
+        let until = self.plain_moment(worker, moment);
+        let it = self.plain_worker(worker);
+        let life = it.life;
+        let mut renewed = Vec::new();
+        for (fence, step) in &mut it.steps {
+            let covers = listed.is_none_or(|listed| listed.contains(fence));
+            if step.life == life && covers && !stops.contains(fence) {
+                step.until = step.until.max(until);
+                renewed.push((*fence, step.until));
+            }
+        }
+        for (fence, until) in renewed {
+            self.at(until, Ev::Plain(PlainEv::LeaseExpires(worker, fence)));
+        }
+        for fence in stops {
+            self.plain_step_gone(worker, *fence, Some(OutcomeKind::Cancelled));
+        }
+    }
+
+    fn plain_starts(&mut self, worker: usize, grant: &Grant, moment: u64) {
+        let (lease, now) = (grant.lease, self.now);
+        let until = self.plain_moment(worker, moment);
+        let it = self.plain_worker(worker);
+        if until <= now || it.steps.contains_key(&lease.fence) {
+            return;
+        }
+        let run = usize::try_from(lease.run.0 - 1).expect("runs are few");
+        let facts = self.schedule.runs[run].facts[lease.step.0 as usize];
+        let timeout = grant.timeout.map(windlass_core::time::Span::as_millis);
+        let late = timeout.filter(|timeout| !facts.hangs && *timeout < facts.takes);
+        let takes = late.or((!facts.hangs).then_some(facts.takes));
+        let outcome =
+            if late.is_some() { OutcomeKind::TimedOut } else { facts.ends_as(lease.attempt) };
+        let stops_on_lost_contact = grant.stops_on_lost_contact;
+        let it = self.plain_worker(worker);
+        let life = it.life;
+        let step = PlainStep { lease, outcome, stops_on_lost_contact, timeout, life, until };
+        it.steps.insert(lease.fence, step);
+        self.marks.hit("plain worker started a step");
+        let seen = self.witness.started(worker, lease);
+        self.check(seen);
+        self.at(until, Ev::Plain(PlainEv::LeaseExpires(worker, lease.fence)));
+        if let Some(takes) = takes {
+            self.at(now + takes, Ev::Plain(PlainEv::StepEnds(worker, lease.fence)));
+        }
+    }
+
+    /// The worker's clock shows when a lease ends: a step that holds a lock is ended, and so is one of a former life.
+    fn plain_lease_expires(&mut self, worker: usize, fence: Fence) {
+        let now = self.now;
+        let it = self.plain_worker(worker);
+        let life = it.life;
+        let Some(step) = it.steps.get(&fence).filter(|step| step.until <= now) else { return };
+        if step.stops_on_lost_contact || step.life != life {
+            self.marks.hit("plain worker's step ended by `lease_expires_at`");
+            self.plain_step_gone(worker, fence, Some(OutcomeKind::Cancelled));
+        }
+    }
+
+    /// A process is gone; how it ended is reported, sometimes late.
+    fn plain_step_gone(&mut self, worker: usize, fence: Fence, outcome: Option<OutcomeKind>) {
+        let now = self.now;
+        let it = self.plain_worker(worker);
+        let Some(step) = it.steps.remove(&fence) else { return };
+        if let Some(outcome) = outcome {
+            let due = now + if it.rng.chance(150) { it.rng.range(500, 6_000) } else { 0 };
+            let lease = step.lease;
+            it.reports.push(PlainReport { lease, outcome, due, is_repeat: false });
+        }
+        self.tell(|| format!("plain worker {worker}: the process of {fence} is gone"));
+        self.witness.gone(fence);
+    }
+
+    pub(crate) fn plain_fault(&mut self, worker: usize, what: PlainFault, until: u64) {
+        let it = self.plain_worker(worker);
+        it.returns_at = until;
+        match what {
+            PlainFault::Goodbye if it.state == PlainState::Works => it.state = PlainState::Leaves,
+            PlainFault::Goodbye => {}
+            PlainFault::Crash | PlainFault::Restart => it.state = PlainState::Away,
+        }
+        if matches!(what, PlainFault::Crash) {
+            let steps: Vec<Fence> = it.steps.keys().copied().collect();
+            for fence in steps {
+                self.plain_step_gone(worker, fence, None);
+            }
+        }
+        if !matches!(what, PlainFault::Goodbye) {
+            self.plain_life_ends(worker);
+        }
+    }
+}
