@@ -19,7 +19,7 @@ impl World<'_> {
         match what {
             FaultKind::LeaderCrash(leader) => self.leader_crashes(leader),
             FaultKind::LeaderCrashAt(leader, point) => {
-                self.leaders[leader].crashes_at = Some(point)
+                self.leaders[leader].crashes_at = Some(point);
             }
             FaultKind::LeaderFreeze(leader) => self.leader_freezes(leader, until),
             FaultKind::HandOver(leader) => self.leader_hands_over(leader, until),
