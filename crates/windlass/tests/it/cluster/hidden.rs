@@ -1,6 +1,7 @@
 //! Processes of windlass hold secrets in their memory and environment: no other process of their user reads them.
 
 use std::fs::{self, Permissions};
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,7 @@ fn no_process_of_the_user_reads_controller_worker_guard_or_tether() {
     let join = format!("http://127.0.0.1:{port}");
     let worker = user.start(&windlass, &format!("worker --join {join} --name far --slots 1"));
     user.place.file("s.yml", "steps: { s: { run: 'echo $$ >> pids; exec sleep 1000' } }");
+    until("the controller listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     let submitted = user.start(&windlass, &format!("submit s.yml --to {join}"));
     let submitted = submitted.ended();
     assert_eq!(submitted.code, Some(0), "{submitted:?}");
