@@ -203,7 +203,9 @@ impl Engine {
             if self.config.bugs.on(Bug::LostReplyForgetsGrant) {
                 continue;
             }
-            if !self.leases[lease].is_undelivered(seen) {
+            let it = &self.leases[lease];
+            let may_run_elsewhere = self.step_embargo(it.run, it.step).is_some();
+            if !it.is_undelivered(seen) || may_run_elsewhere {
                 self.end(out, lease, Outcome::plain(OutcomeKind::Lost), EndedAs::GivenUp);
             } else if self.leases[lease].stop.is_none() {
                 self.confirm(out, lease);

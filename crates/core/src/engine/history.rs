@@ -29,7 +29,7 @@ use super::lane::Lane;
 use super::leap::ProvenTime;
 use super::request::Answer;
 use super::state::Engine;
-use crate::id::Fence;
+use crate::id::{Fence, StepIx};
 use crate::planted::Bug;
 use crate::time::{Span, Time};
 
@@ -116,10 +116,17 @@ impl Engine {
 
     /// Until when the first step of a lane must not be granted because a lost grant may still run.
     pub(super) fn lane_embargo(&self, lane: &Lane) -> Option<Time> {
-        let until = self.embargo_until().filter(|_| lane.key.exclusive)?;
+        self.embargo_until().filter(|_| lane.key.exclusive)?;
         let (place, queued) = lane.head()?;
-        let run = &self.runs[place.run];
-        let spec = run.spec(queued.step);
+        self.step_embargo(place.run, queued.step)
+    }
+
+    /// The same for a step. A grant of it that its worker does not know yet is not sent again either: the lost part of the history
+    /// may have given it up, and granted the step to another worker.
+    pub(super) fn step_embargo(&self, run: u32, step: StepIx) -> Option<Time> {
+        let until = self.embargo_until()?;
+        let run = &self.runs[run];
+        let spec = run.spec(step);
         let may_have_started = spec.retry.lost == 0 && run.submitted_at <= self.embargo.since;
         (spec.stops_on_lost_contact() || may_have_started).then_some(until)
     }

@@ -43,6 +43,27 @@ fn locks_and_keys_wait_for_the_longest_lease_after_an_unproven_takeover() {
     }
 }
 
+/// The lost part may have given the lease up, and granted the lock to another worker.
+#[test]
+fn a_grant_that_its_worker_never_heard_of_is_not_sent_again_after_lost_history() {
+    let mut crew = Crew::new().worker("alpha", 4, []);
+    crew.cut("alpha");
+    crew.submit("ship", |plan| {
+        plan.step("build", StepSpec::default(), []);
+        plan.step("deploy", StepSpec::locking(["db"]), []);
+    });
+    assert!(crew.holder("deploy").is_some() && crew.running("alpha").is_empty());
+    crew.take_over_after(StoreHistory::Lost);
+    let until = crew.now + TTL_MAX;
+    crew.heal("alpha");
+    assert!(crew.running("alpha").contains(&"build".to_owned()), "it may run twice");
+    assert_eq!((crew.holder("deploy"), crew.why("deploy")), (None, Why::Embargo { until }));
+    crew.succeed(["build"]);
+    crew.pass(TTL_MAX + Span::secs(1));
+    crew.succeed(["deploy"]);
+    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+}
+
 #[test]
 fn locks_wait_for_leases_of_a_store_that_is_not_this_one() {
     let mut crew = cluster();
