@@ -58,6 +58,17 @@ impl GuardNode {
         self.inbox.clear();
         self.untold.clear();
     }
+
+    /// Its worker is gone while it hangs. When it goes on it reads the orders that waited together with that end, so it counts
+    /// each of them as begun.
+    fn loses_worker(&mut self, life: Incarnation, mut started: Vec<Fence>) {
+        for order in std::mem::take(&mut self.inbox) {
+            if let GuardOrder::Start(grant, _) = order {
+                started.push(grant.lease.fence);
+            }
+        }
+        self.orphaned.push((life, started));
+    }
 }
 
 impl World<'_> {
@@ -154,7 +165,7 @@ impl World<'_> {
             return;
         }
         if self.workers[worker].guard.is_hung(self.now) {
-            self.workers[worker].guard.orphaned.push((life, started));
+            self.workers[worker].guard.loses_worker(life, started);
             return;
         }
         self.kill_life(worker, life);

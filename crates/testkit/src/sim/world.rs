@@ -195,7 +195,9 @@ impl<'a> World<'a> {
             }
             if at > self.schedule.heals_at + LIVENESS_BOUND || self.events > EVENTS_MAX {
                 let (stuck, why) = (self.witness.unfinished(), self.why_stuck());
-                let detail = format!("not ended long after the last fault: {stuck}; {why}");
+                let missing = self.missing().join(", ");
+                let detail =
+                    format!("not ended long after the last fault: {missing}; {stuck}; {why}");
                 self.fail("L1 liveness", detail);
                 break;
             }
@@ -275,14 +277,21 @@ impl<'a> World<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.now > self.schedule.heals_at
-            && self.clients.iter().all(|op| op.acked)
-            && self.witness.all_ended()
-            && (0..self.workers.len()).all(|it| self.has_its_place(it))
-            && self.workers.iter().all(|worker| worker.processes.is_empty())
-            && self.plain.is_idle()
-            && self.leaders.iter().any(|leader| leader.is_settled(self.journal.term))
-            && self.maintenance.is_over(self.schedule.runs.len(), self.now)
+        self.now > self.schedule.heals_at && self.missing().is_empty()
+    }
+
+    /// What has to come before a schedule is over.
+    fn missing(&self) -> Vec<&'static str> {
+        let conditions = [
+            ("answers to clients", self.clients.iter().all(|op| op.acked)),
+            ("ends of runs", self.witness.all_ended()),
+            ("a worker", (0..self.workers.len()).all(|it| self.has_its_place(it))),
+            ("ends of processes", self.workers.iter().all(|worker| worker.processes.is_empty())),
+            ("ends of plain workers", self.plain.is_idle()),
+            ("a leader", self.leaders.iter().any(|leader| leader.is_settled(self.journal.term))),
+            ("maintenance", self.maintenance.is_over(self.schedule.runs.len(), self.now)),
+        ];
+        conditions.into_iter().filter(|(_, is_met)| !is_met).map(|(what, _)| what).collect()
     }
 
     /// Whether a leader has taken the worker in, if it may come in at all.

@@ -171,7 +171,10 @@ impl World<'_> {
         match event {
             MaintenanceEv::Tick => self.maintenance_ticks(leader),
             MaintenanceEv::AskLeader(life, run) => {
-                self.leader_receives(leader, Up::Maintenance(life, Request::Seal { run }));
+                // It asks the leader of its own process, and ends with it.
+                if life == self.maintenance.nodes[leader].life {
+                    self.leader_receives(leader, Up::Maintenance(life, Request::Seal { run }));
+                }
             }
             MaintenanceEv::Apply { life, epoch, effect, change, fate } => {
                 if epoch == self.maintenance.epoch {
