@@ -89,7 +89,12 @@ impl Cluster {
 
     /// Submits a pipeline and returns the id of its run.
     pub(crate) fn submit(&self, pipeline: &str) -> String {
-        let (status, answer) = self.post("/runs", &json!({ "text": pipeline }));
+        let mut answered = (0, Value::Null);
+        until("a controller that leads takes the run", || {
+            answered = self.post("/runs", &json!({ "text": pipeline }));
+            answered.0 != 503
+        });
+        let (status, answer) = answered;
         assert_eq!(status, 201, "{answer}");
         answer["id"].as_str().expect("an id").to_owned()
     }
@@ -105,7 +110,12 @@ impl Cluster {
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
-        let (status, body) = self.try_ask("GET", path, "").expect("it answers");
+        let mut answered = None;
+        until(&format!("{path} is answered by a controller that leads"), || {
+            answered = self.try_ask("GET", path, "");
+            answered.as_ref().is_some_and(|(status, _)| *status != 503)
+        });
+        let (status, body) = answered.expect("it was waited for");
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).expect("it is JSON")
     }
