@@ -315,12 +315,12 @@ impl World<'_> {
         }
         self.marks.hit("store rolled back");
         self.journal.records.truncate(end);
-        self.maintenance.rolled_back(&self.journal.records);
+        // Terms that were lost do not come again, and no leader holds this one.
+        self.journal.term = Term(self.journal.term.0 + 1);
+        self.maintenance.rolled_back(&self.journal.records, self.journal.term);
         // The new server knows of the term what it had heard: also that it was given back, or nothing.
         let lasts = if self.rng.chance(500) { TERM_TTL } else { 0 };
         self.journal.lasts_for(lasts, self.now);
-        // Terms that were lost do not come again, and no leader holds this one.
-        self.journal.term = Term(self.journal.term.0 + 1);
         self.journal.held = None;
         self.journal.history = self.journal.history.max(history);
         let seen = self.witness.rolled_back(self.schedule, &self.journal.records);

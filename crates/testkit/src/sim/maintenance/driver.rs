@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use windlass_core::engine::{Answer, Config, Denial, Engine, Event, Request};
-use windlass_core::id::RunId;
+use windlass_core::id::{RunId, Term};
 use windlass_core::maintenance::{
     EffectOutcome, Keeping, Maintenance, MaintenanceEffect, Observation,
 };
@@ -12,6 +12,7 @@ use windlass_core::time::{Span, Time};
 
 use super::store::{MaintenanceStore, SavedState, StoreChange, events_of, index};
 use crate::sim::journal::Record;
+use crate::sim::leader::Lead;
 use crate::sim::link::Up;
 use crate::sim::rng::Rng;
 use crate::sim::schedule::{FaultKind, Schedule};
@@ -30,6 +31,9 @@ pub(crate) struct MaintenanceModel {
     nodes: Vec<MaintenanceNode>,
     /// Grows with each rollback: what was on its way to the store before is lost.
     epoch: u32,
+    /// The term of the last rollback. A node that led before it ends with what it knows; its leader, which may not have seen
+    /// that yet, is not asked.
+    rolled_back: Term,
     sealed: BTreeSet<RunId>,
     /// When the last run was sealed.
     sealed_at: u64,
@@ -80,7 +84,8 @@ impl MaintenanceModel {
         });
         let nodes = schedule.leaders.iter().map(|_| MaintenanceNode::default()).collect();
         let (store, sealed) = (MaintenanceStore::default(), BTreeSet::new());
-        Self { rng, keeping, store, nodes, epoch: 0, sealed, sealed_at: 0 }
+        let rolled_back = Term::default();
+        Self { rng, keeping, store, nodes, epoch: 0, rolled_back, sealed, sealed_at: 0 }
     }
 
     pub(crate) const fn is_on(&self) -> bool {
@@ -93,8 +98,8 @@ impl MaintenanceModel {
         *node = MaintenanceNode { life: node.life + 1, ..MaintenanceNode::default() };
     }
 
-    pub(crate) fn rolled_back(&mut self, records: &[Record]) {
-        self.epoch += 1;
+    pub(crate) fn rolled_back(&mut self, records: &[Record], term: Term) {
+        (self.epoch, self.rolled_back) = (self.epoch + 1, term);
         for leader in 0..self.nodes.len() {
             self.crashes(leader);
         }
@@ -172,7 +177,8 @@ impl World<'_> {
             MaintenanceEv::Tick => self.maintenance_ticks(leader),
             MaintenanceEv::AskLeader(life, run) => {
                 // It asks the leader of its own process, and ends with it.
-                if life == self.maintenance.nodes[leader].life {
+                let is_there = life == self.maintenance.nodes[leader].life;
+                if is_there && self.maintained_lead(leader).is_some() {
                     self.leader_receives(leader, Up::Maintenance(life, Request::Seal { run }));
                 }
             }
@@ -210,12 +216,18 @@ impl World<'_> {
     }
 
     fn maintenance_observes(&self, leader: usize) -> Observation {
-        let lead = self.leaders[leader].lead.as_ref();
+        let lead = self.maintained_lead(leader);
         let local = self.leaders[leader].clock.local(self.now);
         let now = lead.map_or(Time::ZERO, |lead| lead.journal_now(local));
         // The plans of a schedule are large beside its journal: a snapshot would hardly ever be worth its writing.
         let (view, nodes) = (self.journal.records.len() as u64, 0);
         Observation { now, leads: lead.is_some(), view, nodes }
+    }
+
+    /// What the node leads of the history that there is.
+    fn maintained_lead(&self, leader: usize) -> Option<&Lead> {
+        let lead = self.leaders[leader].lead.as_ref();
+        lead.filter(|lead| lead.machine.term() > self.maintenance.rolled_back)
     }
 
     fn maintenance_starts(&mut self, leader: usize, effects: Vec<MaintenanceEffect>) {
