@@ -78,7 +78,7 @@ enum Stage {
 }
 
 impl World<'_> {
-    /// A request arrives. The connection of one that its worker has given up is closed: nobody reads it. Reports may come late
+    /// A request arrives. When its worker has given it up, the connection is closed and the request is not read. Reports may come late
     /// and more than once.
     pub(crate) fn plain_arrives(
         &mut self,

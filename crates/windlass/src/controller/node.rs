@@ -266,7 +266,7 @@ impl Node {
         let asked_at = clock.now();
         match self.config.stand_by {
             StandBy::Wait => (asked_at, self.journal.campaign(candidate).await),
-            // It asks once, and may have to watch a term that nobody renews. So the term that it wins counts from a renewal.
+            // It asks once, and may have to watch a term that is not renewed. So the term that it wins counts from a renewal.
             StandBy::Refuse => match self.journal.campaign_patiently(candidate).await {
                 Ok(Campaign::Won(won)) => {
                     let asked_at = clock.now();

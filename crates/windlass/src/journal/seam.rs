@@ -159,7 +159,7 @@ pub struct Leadership {
 /// One append is in flight at a time; the next batch gathers meanwhile. Positions are contiguous: the leader assigns
 /// them by saying what its batch follows.
 pub trait Journal: Send + Sync + fmt::Debug {
-    /// Tries to become the leader: takes the next term if nobody holds one as far as this process has seen, and reads the head in the same transaction.
+    /// Tries to become the leader: takes the next term if this process has seen no holder, and reads the head in the same transaction.
     /// When it returns `Won`, no append of an earlier term can succeed any more.
     fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign>;
 

@@ -16,8 +16,8 @@ use windlass_core::id::WorkerId;
 
 const BYTES: usize = 32;
 
-/// A worker's secret. It never leaves the worker but to prove over HTTP that the worker is who it says: its number is a
-/// hash of the public key that follows from it, so that nobody can choose the number of another.
+/// A worker's secret. It never leaves the worker but to prove over HTTP that the worker has the identity that it claims: its number is a
+/// hash of the public key that follows from it, so that no worker can choose the number of another.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WorkerSecret {
     secret: [u8; BYTES],

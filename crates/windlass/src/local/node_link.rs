@@ -68,8 +68,8 @@ impl NodeLink {
         Ok(Way::There(HttpLink::new(Arc::clone(&self.client), vec![place])))
     }
 
-    /// The worker's own last word: nothing of its life is left, and every outcome has its verdict. For as long as nobody leads
-    /// it is tried again; who is not heard is missed after a TTL.
+    /// The worker's own last word: nothing of its life is left, and every outcome has its verdict. While there is no leader
+    /// it is tried again; a worker that is not heard is given up after a TTL.
     pub async fn say_goodbye(&self, incarnation: Incarnation) {
         let worker = self.secret.worker_id();
         loop {

@@ -195,7 +195,7 @@ impl Witness {
         Ok(())
     }
 
-    /// A lease that nobody confirmed ends when terms together have lasted a TTL since the first takeover, not since the last.
+    /// An unconfirmed lease ends when terms together have lasted a TTL since the first takeover, not since the last.
     fn leases_end_in_time(&self, at: Time) -> Result<(), Broken> {
         for fence in &self.live {
             let Some(led) = self.leases[fence].led_since else { continue };

@@ -78,7 +78,7 @@ enum Command {
     Revoke(revoke::Args),
 }
 
-/// Shorter than a moment would fail steps for a disk that is only slow; for longer than a day nobody waits.
+/// Shorter than a moment would fail steps for a disk that is only slow; a wait of more than a day is a mistake.
 const DISK_GRACES: (Span, Span) = (Span::secs(1), Span::hours(24));
 
 fn disk_grace(text: &str) -> Result<Span, String> {

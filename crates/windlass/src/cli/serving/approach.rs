@@ -169,7 +169,7 @@ impl Way {
         }
     }
 
-    /// A worker's own last word, tried once: who is not heard is missed after a TTL.
+    /// A worker's own last word, tried once: a worker that is not heard is given up after a TTL.
     pub(super) async fn say_goodbye(&self, worker: &WorkerSecret, incarnation: Incarnation) {
         match self {
             Self::Http(link) => say_goodbye(link, worker.worker_id(), incarnation).await,

@@ -155,7 +155,7 @@ impl OwnWorker {
     }
 
     /// Has it finish what it has, and waits for that. A worker that has nothing leaves while its controller still leads, which
-    /// retires then; for one that has something its controller retires first, and who leads then hears of its end.
+    /// retires then; for one that has something its controller retires first, and the leader then hears of its end.
     pub(super) async fn end(mut self, retire: impl FnOnce()) {
         self.drain.shut_down();
         if timeout(LEAVES_WITHIN, &mut self.working).await.is_ok() {

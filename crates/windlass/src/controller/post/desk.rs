@@ -198,7 +198,7 @@ impl Counter {
         let (answering, outbox) = (Arc::clone(&self.answering), self.outbox.clone());
         let (epoch, key, taken) = (self.epoch, self.key.clone(), Arc::clone(&self.taken));
         self.under_way.spawn(async move {
-            // Who claims to be another worker is not heard: an answer would go to that one.
+            // A sender that claims to be another worker gets no answer: an answer would go to that one.
             let Some((signer, ask)) = ask.open(&asked) else { return };
             // It was meant for another leader, who may have done it.
             let is_ours = asked.epoch == epoch;

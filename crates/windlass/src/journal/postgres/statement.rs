@@ -94,7 +94,7 @@ pub(super) const LEADER: &str = "
 /// Which cluster this is.
 pub(super) const CLUSTER: &str = "SELECT cluster FROM windlass_cluster WHERE id = 1";
 
-/// Keeps a term that nobody has taken and that was not given back, whatever the clock of the database says.
+/// Keeps a term that no other node has taken and that was not given back, whatever the clock of the database says.
 pub(super) const RENEW: &str = "
     UPDATE windlass_leader SET until = clock_timestamp() + $2 * interval '1 millisecond'
     WHERE id = 1 AND term = $1 AND lasts_ms > 0 RETURNING term";

@@ -154,11 +154,11 @@ impl Terms {
     }
 }
 
-/// The mark of a store that nobody has led.
+/// The mark of a store that was never led.
 const NO_TERM: TermMark = TermMark { term: Term(0), beat: 0, lasts: Span::ZERO };
 
 /// Takes the term and reads the head in one transaction. The row is locked by the first statement, so every append under
-/// an earlier term has ended, and the second sees what it wrote. The row was looked at before: who asks for a term locks it
+/// an earlier term has ended, and the second sees what it wrote. The row was looked at before: a candidate locks it
 /// also if it does not get it, and holds up who leads.
 fn campaign(
     client: &Client,
@@ -209,7 +209,7 @@ fn history(won: &Row, held: Term) -> StoreHistory {
     }
 }
 
-/// Who leads, if somebody does by the clock of the database.
+/// The current leader, if there is one by the clock of the database.
 async fn leader(client: &Client) -> Result<Option<Leading>, Error> {
     Ok(look(client).await?.filter(|looked| looked.lasts).map(|looked| looked.leading))
 }

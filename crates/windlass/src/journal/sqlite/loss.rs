@@ -88,7 +88,7 @@ fn lost(place: &str, recorded: &Head, found: Position) -> StoreError {
     }
 }
 
-/// What an operator is told who starts on a journal that lacks what this was made of.
+/// The message for an operator that starts on a journal without the events that this was made of.
 fn missing(place: &str, trace: String) -> StoreError {
     StoreError::MissingHistory { place: place.to_owned(), trace }
 }

@@ -1,7 +1,7 @@
 //! What a step prints, on its way to the logs: covered, bounded, in order.
 //!
 //! Taking bytes in never waits. Writing them does, where the logs have no room, and can be given up and taken up again at
-//! any time: so whoever follows a step goes on passing orders and deadlines to it meanwhile.
+//! any time: so the executor of a step goes on passing orders and deadlines to it meanwhile.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -108,7 +108,7 @@ fn refuse_to_run_in_guard() {
     if GuardRole::of_this_process().is_none() {
         return;
     }
-    // Nobody else reads it: the process that started this one only sees that it has ended.
+    // No other process reads it: the process that started this one only sees that it has ended.
     drop(writeln!(io::stderr(), "error: {}", not_in_time("calls it too late, or not at all")));
     #[expect(clippy::exit, reason = "nothing of the program may run a second time")]
     std::process::exit(1);

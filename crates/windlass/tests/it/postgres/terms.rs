@@ -1,4 +1,4 @@
-//! Who leads does not depend on the clock of the database.
+//! Leadership does not depend on the clock of the database.
 
 use std::sync::Arc;
 use std::time::Duration;

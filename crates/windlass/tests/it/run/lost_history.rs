@@ -46,7 +46,7 @@ fn run_starts_on_a_store_that_has_lost_its_journal_only_if_the_loss_is_accepted(
     assert_eq!(place.lines("ran").len(), 3);
 }
 
-/// Its tokens are lost with it: who started it then would open it to everybody.
+/// Its tokens are lost with it: starting it then would open it to every client.
 #[test]
 fn serve_starts_on_a_store_that_has_lost_its_journal_only_if_the_loss_is_accepted() {
     let place = without_its_journal();

@@ -161,7 +161,7 @@ impl Scene {
         self.until_lines(LINES_AFTER);
     }
 
-    /// A controller that forgot who has the lock grants it to no run for a while, and goes on otherwise.
+    /// A controller that forgot the holder of the lock grants it to no run for a while, and goes on otherwise.
     pub(super) fn is_withheld(&self) {
         let contender = self.cluster.submit(&contender(&self.witness()));
         let began = Instant::now();

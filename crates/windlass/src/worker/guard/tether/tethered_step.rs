@@ -227,7 +227,7 @@ impl TetheredStep {
         self.leader = Pid::from_raw(leader);
     }
 
-    /// Whether its group has members that are nobody's children here: only where the system gives orphans to another process.
+    /// Whether its group has members that are no children of this process: only where the system gives orphans to another process.
     pub(super) fn has_group(&self) -> bool {
         self.leader.is_some_and(platform::group_left)
     }
