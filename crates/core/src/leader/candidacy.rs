@@ -25,12 +25,12 @@ pub struct TermMark {
 /// A process that has just started waits one term at most, and not at all for a term that was given back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Candidacy {
-    seen: Option<Seen>,
+    seen: Option<ObservedTerm>,
     led: Option<(Term, Time)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct ObservedTerm {
     mark: TermMark,
     /// When it was seen first and last.
     since: Time,
@@ -43,7 +43,7 @@ impl Candidacy {
         match &mut self.seen {
             Some(seen) if seen.mark == mark => seen.last = now,
             seen => {
-                let before = seen.replace(Seen { mark, since: now, last: now });
+                let before = seen.replace(ObservedTerm { mark, since: now, last: now });
                 let kept = before.filter(|before| before.mark.term == mark.term);
                 self.led = kept.map(|before| (mark.term, before.last)).or(self.led);
             }
@@ -52,7 +52,7 @@ impl Candidacy {
 
     /// The mark to name to the store, if the term is over.
     pub fn due(&self, now: Time) -> Option<TermMark> {
-        let over = |seen: &Seen| now.since(seen.since) >= seen.mark.lasts;
+        let over = |seen: &ObservedTerm| now.since(seen.since) >= seen.mark.lasts;
         self.seen.filter(over).map(|seen| seen.mark)
     }
 

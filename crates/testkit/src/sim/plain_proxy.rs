@@ -52,21 +52,21 @@ struct PlainProxy {
     answers: BTreeMap<u64, PlainAnswer>,
     /// The requests of which one is served at a time are those of this life of the leader.
     life: u32,
-    turn: Option<Turn>,
+    turn: Option<PlainTurn>,
     waiting: VecDeque<(u64, PlainRequest)>,
 }
 
 /// A request that is served.
-struct Turn {
+struct PlainTurn {
     number: u64,
-    stage: Stage,
+    stage: PlainRequestStage,
     /// The exchange whose answer it waits for.
     awaits: Option<Seq>,
     asked_at: Time,
 }
 
 /// How far it is.
-enum Stage {
+enum PlainRequestStage {
     Begins,
     Renews,
     Fetches(u64),
@@ -181,12 +181,17 @@ impl World<'_> {
             return;
         }
         let Some((number, request)) = proxy.waiting.pop_front() else { return };
-        proxy.turn = Some(Turn { number, stage: Stage::Begins, awaits: None, asked_at: now });
+        proxy.turn = Some(PlainTurn {
+            number,
+            stage: PlainRequestStage::Begins,
+            awaits: None,
+            asked_at: now,
+        });
         match request {
             PlainRequest::Register => unreachable!("it needs no session"),
             PlainRequest::Heartbeat(listed) => {
                 proxy.session.heartbeat(listed.as_deref(), now);
-                self.plain_exchange((leader, worker), Stage::Renews, 0, Vec::new());
+                self.plain_exchange((leader, worker), PlainRequestStage::Renews, 0, Vec::new());
             }
             PlainRequest::Claim(id) => self.plain_claim(leader, worker, id),
             PlainRequest::Complete(at, kind) => self.plain_complete((leader, worker), at, kind),
@@ -198,7 +203,7 @@ impl World<'_> {
     fn plain_exchange(
         &mut self,
         (leader, worker): (usize, usize),
-        stage: Stage,
+        stage: PlainRequestStage,
         want: u32,
         finished: Vec<Finished>,
     ) {
@@ -236,7 +241,7 @@ impl World<'_> {
         }
         let slots = self.schedule.workers[worker].slots as usize;
         if self.proxy(leader, worker).session.needs_offer(slots) {
-            self.plain_exchange((leader, worker), Stage::Fetches(id), 1, Vec::new());
+            self.plain_exchange((leader, worker), PlainRequestStage::Fetches(id), 1, Vec::new());
         } else {
             self.plain_offer(leader, worker, id);
         }
@@ -246,7 +251,7 @@ impl World<'_> {
         let now = Time::from_millis(self.now);
         match self.proxy(leader, worker).session.claim(now) {
             Some(grant) => {
-                let stage = Stage::Tells(id, Box::new(grant));
+                let stage = PlainRequestStage::Tells(id, Box::new(grant));
                 self.plain_exchange((leader, worker), stage, 0, Vec::new());
             }
             None => self.plain_claimed((leader, worker), id, &PlainAnswer::NoStep),
@@ -275,7 +280,12 @@ impl World<'_> {
         let outcome = Outcome::plain(kind);
         let (finished, held) = self.proxy(leader, worker).session.complete(at, outcome, now);
         let meant = Finished { lease: at, ..finished.clone() };
-        self.plain_exchange((leader, worker), Stage::Reports(meant, held), 0, vec![finished]);
+        self.plain_exchange(
+            (leader, worker),
+            PlainRequestStage::Reports(meant, held),
+            0,
+            vec![finished],
+        );
     }
 
     fn plain_goodbye(&mut self, leader: usize, worker: usize, running: Vec<Fence>) {
@@ -285,10 +295,10 @@ impl World<'_> {
         let incarnation = proxy.session.life().incarnation;
         let turn = proxy.turn.as_mut().expect("a request is served");
         let request = if running.is_empty() {
-            turn.stage = Stage::Ends;
+            turn.stage = PlainRequestStage::Ends;
             Request::GuardEnded { worker: id, incarnation, started }
         } else {
-            turn.stage = Stage::Drains(running);
+            turn.stage = PlainRequestStage::Drains(running);
             Request::Drain { worker: id }
         };
         self.lead_request(leader, Asker::Plain(worker), request);
@@ -305,7 +315,7 @@ impl World<'_> {
         let turn = proxy.turn.take_if(|turn| same && turn.awaits == Some(reply.seq));
         let Some(mut turn) = turn else { return };
         turn.awaits = None;
-        let stage = std::mem::replace(&mut turn.stage, Stage::Begins);
+        let stage = std::mem::replace(&mut turn.stage, PlainRequestStage::Begins);
         let told = proxy.session.on_reply(reply.clone(), turn.asked_at);
         proxy.turn = Some(turn);
         for grant in told.iter().flat_map(|body| &body.grants) {
@@ -314,7 +324,7 @@ impl World<'_> {
         self.tell_reply(worker, reply);
         match (told, stage) {
             // That it has started is said again by the next request.
-            (Ok(_) | Err(_), Stage::Tells(id, grant)) => {
+            (Ok(_) | Err(_), PlainRequestStage::Tells(id, grant)) => {
                 if !self.proxy(leader, worker).session.holds(grant.lease.fence) {
                     self.marks.hit("plain worker's claim went on to another step");
                     return self.plain_claim(leader, worker, id);
@@ -323,7 +333,7 @@ impl World<'_> {
                 self.plain_claimed((leader, worker), id, &PlainAnswer::Offer(grant, until));
             }
             (Err(refusal), stage) => {
-                if let Stage::Reports(_, held) = stage {
+                if let PlainRequestStage::Reports(_, held) = stage {
                     self.proxy(leader, worker).session.unheard(held);
                 }
                 self.end_plain_turn((leader, worker), &PlainAnswer::Refused(refusal));
@@ -332,21 +342,24 @@ impl World<'_> {
         }
     }
 
-    fn plain_goes_on(&mut self, at: (usize, usize), stage: Stage, body: &ReplyBody) {
+    fn plain_goes_on(&mut self, at: (usize, usize), stage: PlainRequestStage, body: &ReplyBody) {
         let until = self.plain_leases_end(at.0, at.1);
         match stage {
-            Stage::Fetches(id) => self.plain_offer(at.0, at.1, id),
-            Stage::Renews => {
+            PlainRequestStage::Fetches(id) => self.plain_offer(at.0, at.1, id),
+            PlainRequestStage::Renews => {
                 let stops = self.proxy(at.0, at.1).session.stops();
                 self.end_plain_turn(at, &PlainAnswer::Renewed(stops, until));
             }
-            Stage::Reports(finished, _) => {
+            PlainRequestStage::Reports(finished, _) => {
                 let fence = finished.lease.fence;
                 let verdict = self.proxy(at.0, at.1).session.judged(fence, body);
                 self.end_plain_turn(at, &PlainAnswer::Judged(verdict));
             }
-            Stage::Leaves => self.end_plain_turn(at, &PlainAnswer::Left(Some(until))),
-            Stage::Begins | Stage::Tells(..) | Stage::Ends | Stage::Drains(_) => {
+            PlainRequestStage::Leaves => self.end_plain_turn(at, &PlainAnswer::Left(Some(until))),
+            PlainRequestStage::Begins
+            | PlainRequestStage::Tells(..)
+            | PlainRequestStage::Ends
+            | PlainRequestStage::Drains(_) => {
                 unreachable!("no exchange is awaited there")
             }
         }
@@ -360,18 +373,18 @@ impl World<'_> {
         }
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };
         let Some(turn) = &mut proxy.turn else { return };
-        match (std::mem::replace(&mut turn.stage, Stage::Begins), answer) {
-            (Stage::Ends, Answer::Done) => {
+        match (std::mem::replace(&mut turn.stage, PlainRequestStage::Begins), answer) {
+            (PlainRequestStage::Ends, Answer::Done) => {
                 proxy.session.left();
                 self.marks.hit("plain worker said goodbye");
                 self.end_plain_turn((leader, worker), &PlainAnswer::Left(None));
             }
-            (Stage::Drains(running), Answer::Done) => {
+            (PlainRequestStage::Drains(running), Answer::Done) => {
                 let unclaimed = proxy.session.leaves(&running);
                 self.marks.hit("plain worker said goodbye with steps that ran");
-                self.plain_exchange((leader, worker), Stage::Leaves, 0, unclaimed);
+                self.plain_exchange((leader, worker), PlainRequestStage::Leaves, 0, unclaimed);
             }
-            (Stage::Ends | Stage::Drains(_), Answer::Refused(refusal)) => {
+            (PlainRequestStage::Ends | PlainRequestStage::Drains(_), Answer::Refused(refusal)) => {
                 self.end_plain_turn((leader, worker), &PlainAnswer::Refused(refusal));
             }
             (stage, _) => turn.stage = stage,

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::row::Line;
+use super::row::RunLine;
 use super::statement;
 use crate::archive::parts::{Events, Gathered, Part};
 use crate::archive::{Claim, RunQuery, RunRecord};
@@ -93,13 +93,13 @@ fn part<'a>(row: &'a Row<'_>) -> rusqlite::Result<Part<&'a [u8]>> {
 
 fn line(connection: &Connection, run: RunId) -> rusqlite::Result<Option<RunRecord>> {
     let mut statement = connection.prepare_cached(statement::RUN)?;
-    statement.query_row([run_to_sql(run)], |row| Ok(Line::of(row)?.record)).optional()
+    statement.query_row([run_to_sql(run)], |row| Ok(RunLine::of(row)?.record)).optional()
 }
 
 fn page(connection: &Connection, query: &RunQuery) -> rusqlite::Result<Vec<RunRecord>> {
     let (sql, values) = statement::runs(query);
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map(params_from_iter(values), |row| Ok(Line::of(row)?.record))?.collect()
+    statement.query_map(params_from_iter(values), |row| Ok(RunLine::of(row)?.record))?.collect()
 }
 
 fn keys(connection: &Connection, after: Option<&str>, most: usize) -> rusqlite::Result<Vec<Claim>> {
@@ -118,5 +118,5 @@ fn keys(connection: &Connection, after: Option<&str>, most: usize) -> rusqlite::
 /// The position of a run's last event, if the run is here.
 fn last(connection: &Connection, run: RunId) -> rusqlite::Result<Option<Position>> {
     let mut statement = connection.prepare_cached(statement::RUN)?;
-    statement.query_row([run_to_sql(run)], |row| Ok(Line::of(row)?.last)).optional()
+    statement.query_row([run_to_sql(run)], |row| Ok(RunLine::of(row)?.last)).optional()
 }

@@ -13,7 +13,7 @@ pub(super) fn time_to_sql(time: Time) -> i64 {
 }
 
 /// A row of a run.
-pub(super) struct Line {
+pub(super) struct RunLine {
     pub(super) record: RunRecord,
     /// How many events it has.
     pub(super) events: u64,
@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub(super) last: Position,
 }
 
-impl Line {
+impl RunLine {
     /// The row, unless a byte of it has changed. The table has checks for what must not be negative.
     pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);

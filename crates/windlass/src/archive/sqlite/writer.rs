@@ -10,7 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::row::{Line, time_to_sql};
+use super::row::{RunLine, time_to_sql};
 use super::statement;
 use crate::archive::parts::{PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, parts};
 use crate::archive::{Claim, Claimed, PAGE_MAX, SealedRun, words};
@@ -223,7 +223,7 @@ fn ended(transaction: &Transaction<'_>, before: Time) -> rusqlite::Result<Vec<i6
         && let Some(row) = rows.next()?
     {
         // One that is damaged may not be as old as it says: it stays.
-        if let Ok(line) = Line::of(row) {
+        if let Ok(line) = RunLine::of(row) {
             runs.push(run_to_sql(line.record.run));
             events = events.saturating_add(line.events);
         }

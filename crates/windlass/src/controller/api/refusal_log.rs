@@ -17,12 +17,12 @@ type Tell = dyn Fn(&str) + Send + Sync;
 #[derive(Default)]
 pub(super) struct RefusalLog {
     tell: Option<Box<Tell>>,
-    told: Mutex<Told>,
+    told: Mutex<LoggedRefusal>,
 }
 
 /// What was told.
 #[derive(Debug, Default)]
-struct Told {
+struct LoggedRefusal {
     at: Option<Time>,
     /// Refusals since then.
     untold: u64,
@@ -50,7 +50,7 @@ impl RefusalLog {
         tell(&format!("a request from {address} was refused ({}){more}", status.as_u16()));
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, LoggedRefusal> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

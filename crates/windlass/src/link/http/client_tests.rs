@@ -9,12 +9,12 @@ use crate::link::http::dial::{Dialled, Stream};
 
 /// A controller that lets in one token, and counts its requests.
 #[derive(Clone, Debug)]
-struct Doors {
+struct LoopbackListeners {
     token: &'static str,
     asked: Arc<AtomicUsize>,
 }
 
-impl Doors {
+impl LoopbackListeners {
     async fn answer(self, mut stream: DuplexStream) -> io::Result<()> {
         let mut head = Vec::new();
         while let Ok(byte) = stream.read_u8().await {
@@ -33,7 +33,7 @@ impl Doors {
     }
 }
 
-impl Dial for Doors {
+impl Dial for LoopbackListeners {
     fn dial<'a>(&'a self, _: &'a Place) -> Dialled<'a> {
         let (own, other) = duplex(4_096);
         tokio::spawn(self.clone().answer(other));
@@ -45,7 +45,7 @@ impl Dial for Doors {
 /// time, and then.
 async fn let_in(token: &'static str) -> [(bool, usize); 2] {
     let asked = Arc::new(AtomicUsize::new(0));
-    let doors = Doors { token, asked: Arc::clone(&asked) };
+    let doors = LoopbackListeners { token, asked: Arc::clone(&asked) };
     let client = Client::new(Arc::new(doors), Credentials::default());
     let find_tokens = |_: &Place| vec!["wl_stale".to_owned(), "wl_newer".to_owned()];
     let client = Client { find_tokens, ..client };

@@ -9,15 +9,15 @@ use crate::logs::LogId;
 
 /// What is on the disk, and how far it has come.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
-    pub(super) logs: Mutex<BTreeMap<LogId, Progress>>,
+pub(super) struct ShippingState {
+    pub(super) logs: Mutex<BTreeMap<LogId, ShippingProgress>>,
     pub(super) news: Notify,
     pub(super) shipped: watch::Sender<u64>,
 }
 
 /// How far a log is, in bytes of what was printed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ShippingProgress {
     pub(super) written: u64,
     pub(super) shipped: u64,
     /// Bytes before these that the leader will never have: its log is shorter by so many.
@@ -28,7 +28,7 @@ pub(super) struct Progress {
     pub(super) last_line: Arc<str>,
 }
 
-impl Progress {
+impl ShippingProgress {
     /// How much of it is on the disk, or was.
     pub(super) fn spooled(&self) -> u64 {
         self.written - self.last_line.len() as u64
@@ -42,8 +42,8 @@ impl Progress {
     }
 }
 
-impl Desk {
-    pub(super) fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, Progress>> {
+impl ShippingState {
+    pub(super) fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, ShippingProgress>> {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use windlass_core::id::RunId;
 
-use super::progress::{Desk, Progress};
+use super::progress::{ShippingProgress, ShippingState};
 use super::shipping::{Shipping, Ships};
 use super::spool::{Freed, Spool};
 use crate::logs::{LogId, LogPart, LogStore, READ_MAX, RoomWait, WhenFull};
@@ -32,7 +32,7 @@ pub const DISK_GRACE: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub struct ShippedLogs {
     pub(super) spool: Spool,
-    pub(super) desk: Arc<Desk>,
+    pub(super) desk: Arc<ShippingState>,
     disk_grace: Duration,
     listener: Option<Arc<dyn RoomWaitListener>>,
 }
@@ -56,15 +56,16 @@ impl ShippedLogs {
     /// Logs in a folder of the worker's, and what ships them.
     pub fn open(folder: PathBuf, link: Arc<dyn Ships>) -> io::Result<(Self, Shipping)> {
         let (spool, left) = Spool::open(folder)?;
-        let desk = Desk::default();
+        let desk = ShippingState::default();
         for (log, Range { start, end }) in left {
             if start == end {
                 spool.remove(log);
                 continue;
             }
             let missing = spool.missing(log);
-            let of_earlier = Progress { missing, closed: true, ..Progress::default() };
-            let progress = Progress { written: end, shipped: start, ..of_earlier };
+            let of_earlier =
+                ShippingProgress { missing, closed: true, ..ShippingProgress::default() };
+            let progress = ShippingProgress { written: end, shipped: start, ..of_earlier };
             desk.logs().insert(log, progress);
         }
         let desk = Arc::new(desk);
@@ -192,7 +193,7 @@ impl LogStore for ShippedLogs {
     }
 
     fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
-        let of_run = |(log, progress): (&LogId, &Progress)| (*log, progress.written);
+        let of_run = |(log, progress): (&LogId, &ShippingProgress)| (*log, progress.written);
         let logs = self.desk.logs();
         let list = logs.iter().filter(|(log, _)| log.run == run).map(of_run).collect();
         Box::pin(async move { Ok(list) })

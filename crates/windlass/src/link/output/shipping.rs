@@ -13,7 +13,7 @@ use std::{fmt, io};
 use tokio::time::sleep;
 
 use super::piece::{LogChunk, LogsTaken, PIECES_MAX};
-use super::progress::Progress;
+use super::progress::ShippingProgress;
 use super::shipped::ShippedLogs;
 use super::spool::Freed;
 use crate::link::Carried;
@@ -134,7 +134,12 @@ impl Shipping {
         pieces
     }
 
-    fn next_bytes(&self, log: LogId, progress: &Progress, most: usize) -> io::Result<Vec<u8>> {
+    fn next_bytes(
+        &self,
+        log: LogId,
+        progress: &ShippingProgress,
+        most: usize,
+    ) -> io::Result<Vec<u8>> {
         if progress.shipped >= progress.spooled() {
             let rest = progress.rest_of_line();
             return Ok(rest[..rest.len().min(most)].to_vec());
@@ -208,7 +213,7 @@ impl Shipping {
     /// that is killed between the two the next life tells the loss once more.
     fn skip(
         &self,
-        (log, progress): (LogId, &mut Progress),
+        (log, progress): (LogId, &mut ShippingProgress),
         (shipped, start): (u64, u64),
         lost_where: &str,
     ) {

@@ -49,15 +49,15 @@ pub(super) struct Record {
     /// What is written next. Nothing more is read before it is.
     unwritten: Vec<u8>,
     writing: Option<Writing>,
-    waits: Option<Wait>,
+    waits: Option<WriteRetry>,
     /// Whether nothing is waited for any more.
     hurries: bool,
-    state: State,
+    state: RecordState,
 }
 
 /// Whether output is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum RecordState {
     Kept,
     /// It cannot be written. The step goes on, and nothing is tried again for every line.
     Lost,
@@ -67,7 +67,7 @@ enum State {
 
 /// A write that cannot be done yet.
 #[derive(Clone, Copy, Debug)]
-struct Wait {
+struct WriteRetry {
     since: Instant,
     again_at: Instant,
 }
@@ -96,7 +96,7 @@ impl Record {
             writing: None,
             waits: None,
             hurries: false,
-            state: State::Kept,
+            state: RecordState::Kept,
         }
     }
 
@@ -141,7 +141,7 @@ impl Record {
 
     /// Whether the step fails because its output cannot be kept.
     pub(super) const fn has_failed(&self) -> bool {
-        matches!(self.state, State::Failed(_))
+        matches!(self.state, RecordState::Failed(_))
     }
 
     /// Writes what was taken in. It may be given up at any time: the next call goes on where this one was.
@@ -188,18 +188,20 @@ impl Record {
         }
         // An error here is that of a reader.
         match &self.state {
-            State::Failed(reason) => {
+            RecordState::Failed(reason) => {
                 let line = format!("\nwindlass: the step failed: {reason}\n");
                 drop(self.logs.close_cut(self.id, line).await);
             }
-            State::Kept | State::Lost if self.written > 0 => drop(self.logs.close(self.id).await),
-            State::Kept | State::Lost => {}
+            RecordState::Kept | RecordState::Lost if self.written > 0 => {
+                drop(self.logs.close(self.id).await)
+            }
+            RecordState::Kept | RecordState::Lost => {}
         }
     }
 
     /// What a step with this outcome has come to, with regard to its output.
     pub(super) fn judge(&self, outcome: Outcome) -> Outcome {
-        let State::Failed(reason) = &self.state else { return outcome };
+        let RecordState::Failed(reason) = &self.state else { return outcome };
         match outcome.kind {
             OutcomeKind::Succeeded | OutcomeKind::Failed => {
                 let failure = Failure::new(FailureKind::OutputLost, reason.as_str());
@@ -224,7 +226,7 @@ impl Record {
 
     fn append(&mut self, bytes: Vec<u8>) {
         self.taken += bytes.len() as u64;
-        if self.state != State::Kept {
+        if self.state != RecordState::Kept {
             return;
         }
         if self.unwritten.is_empty() {
@@ -262,7 +264,7 @@ impl Record {
     }
 
     /// How it waits after an error; nothing if it does not.
-    fn waits_after(&self, error: &StoreError) -> Option<Wait> {
+    fn waits_after(&self, error: &StoreError) -> Option<WriteRetry> {
         if self.hurries || !error.is_retryable() {
             return None;
         }
@@ -273,7 +275,7 @@ impl Record {
         let since = self.waits.map_or(now, |wait| wait.since);
         let again_at = now + RETRY_PAUSE;
         let may_wait = self.patience(error).is_none_or(|most| now < since + most);
-        may_wait.then_some(Wait { since, again_at })
+        may_wait.then_some(WriteRetry { since, again_at })
     }
 
     /// How long it waits after an error at most; for ever without.
@@ -288,7 +290,8 @@ impl Record {
     fn give_up(&mut self, error: &StoreError) {
         self.unwritten.clear();
         let fails = matches!(self.logs.when_full(), WhenFull::Fails(_));
-        self.state = if fails { State::Failed(self.reason(error)) } else { State::Lost };
+        self.state =
+            if fails { RecordState::Failed(self.reason(error)) } else { RecordState::Lost };
     }
 
     fn reason(&self, error: &StoreError) -> String {
