@@ -193,7 +193,7 @@ impl Record {
                 drop(self.logs.close_cut(self.id, line).await);
             }
             RecordState::Kept | RecordState::Lost if self.written > 0 => {
-                drop(self.logs.close(self.id).await)
+                drop(self.logs.close(self.id).await);
             }
             RecordState::Kept | RecordState::Lost => {}
         }
