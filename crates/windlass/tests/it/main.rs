@@ -41,6 +41,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod sdk;
 mod station;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+mod surface;
 #[cfg(feature = "sqlite")]
 mod tables;
 #[cfg(all(feature = "postgres", feature = "redis", target_os = "linux"))]

@@ -21,33 +21,33 @@ use windlass::shutdown::ShutdownSender;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The token of a controller that asks for one.
-pub(super) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// A controller that leads, without a worker of its own.
-pub(super) struct Controller {
-    pub(super) station: Station,
-    pub(super) logs: Arc<Announced>,
-    pub(super) address: SocketAddr,
+pub(crate) struct Controller {
+    pub(crate) station: Station,
+    pub(crate) logs: Arc<Announced>,
+    pub(crate) address: SocketAddr,
     servers: ShutdownSender,
     serving: JoinHandle<()>,
     token: Option<&'static str>,
     /// Those of its file.
-    pub(super) tokens: FileTokens,
+    pub(crate) tokens: FileTokens,
 }
 
 /// How a controller is set up.
-pub(super) struct Setup {
-    pub(super) stores: Stores,
-    pub(super) ttl: Span,
-    pub(super) token: Option<&'static str>,
-    pub(super) bounds: Bounds,
-    pub(super) rate: Option<Rate>,
+pub(crate) struct Setup {
+    pub(crate) stores: Stores,
+    pub(crate) ttl: Span,
+    pub(crate) token: Option<&'static str>,
+    pub(crate) bounds: Bounds,
+    pub(crate) rate: Option<Rate>,
     /// What it is known by; by anything if nothing is said.
-    pub(super) hosts: Option<Hosts>,
+    pub(crate) hosts: Option<Hosts>,
     /// What it takes for the time of the system, if not that.
-    pub(super) clock: Option<fn() -> Time>,
+    pub(crate) clock: Option<fn() -> Time>,
     /// What it tells of requests that were refused.
-    pub(super) refusals: Arc<Mutex<Vec<String>>>,
+    pub(crate) refusals: Arc<Mutex<Vec<String>>>,
 }
 
 impl Default for Setup {
@@ -68,17 +68,17 @@ impl Default for Setup {
 
 impl Controller {
     /// One whose stores end with it.
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(Setup::default()).await
     }
 
     /// One whose stores are in a folder.
-    pub(super) async fn start_in(folder: &Path) -> Self {
+    pub(crate) async fn start_in(folder: &Path) -> Self {
         let stores = Stores::open(folder).expect("stores open");
         Self::with(Setup { stores, ..Setup::default() }).await
     }
 
-    pub(super) async fn with(setup: Setup) -> Self {
+    pub(crate) async fn with(setup: Setup) -> Self {
         let Setup { stores, ttl, token, bounds, rate, hosts, clock, refusals } = setup;
         let office = Office { ttl, ..Office::alone("here") };
         let station = Station::lead(&stores, office).await.expect("nobody else leads");
@@ -106,27 +106,27 @@ impl Controller {
         Self { station, logs, address, servers, serving, token, tokens }
     }
 
-    pub(super) async fn shut_down(self) {
+    pub(crate) async fn shut_down(self) {
         self.servers.shut_down();
         self.serving.await.expect("it does not panic");
         self.station.shut_down().await.expect("it ends in good order");
     }
 
-    pub(super) async fn connect(&self) -> TcpStream {
+    pub(crate) async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.expect("it listens")
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.ask(Ask { method: "GET", path, ..Ask::default() }).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         let body = body.to_string().into_bytes();
         self.ask(Ask { method: "POST", path, body, ..Ask::default() }).await
     }
 
     /// A request, with the token if there is one.
-    pub(super) async fn ask(&self, mut ask: Ask<'_>) -> Answer {
+    pub(crate) async fn ask(&self, mut ask: Ask<'_>) -> Answer {
         let shown = self.token.map(|token| format!("Bearer {token}"));
         if let Some(token) = &shown {
             ask.headers.push(("authorization", token));
@@ -135,7 +135,7 @@ impl Controller {
     }
 
     /// Bytes on a connection of their own, and what comes back until it is closed.
-    pub(super) async fn send(&self, bytes: &[u8]) -> Answer {
+    pub(crate) async fn send(&self, bytes: &[u8]) -> Answer {
         let mut stream = self.connect().await;
         // Who is refused before the end of a large body need not have read it.
         drop(stream.write_all(bytes).await);
@@ -143,7 +143,7 @@ impl Controller {
     }
 
     /// A pipeline that is submitted, and its id.
-    pub(super) async fn submit(&self, text: &str) -> String {
+    pub(crate) async fn submit(&self, text: &str) -> String {
         let answer = self.post("/runs", &serde_json::json!({ "text": text })).await;
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json["id"].as_str().expect("it has an id").to_owned()
@@ -151,7 +151,7 @@ impl Controller {
 }
 
 /// Everything that comes until the other end closes, or resets.
-pub(super) async fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
+pub(crate) async fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
     drop(read.expect("the other end closes in time"));
@@ -160,15 +160,15 @@ pub(super) async fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
 
 /// A request.
 #[derive(Default)]
-pub(super) struct Ask<'a> {
-    pub(super) method: &'a str,
-    pub(super) path: &'a str,
-    pub(super) headers: Vec<(&'a str, &'a str)>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Ask<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) headers: Vec<(&'a str, &'a str)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Ask<'_> {
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let Self { method, path, headers, body } = self;
         let length = body.len().to_string();
         let own = [("host", "test"), ("connection", "close"), ("content-length", &*length)];
@@ -181,17 +181,17 @@ impl Ask<'_> {
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// 0 if nothing did.
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
     /// The body, if it is JSON.
-    pub(super) json: Value,
+    pub(crate) json: Value,
 }
 
 impl Answer {
-    pub(super) fn read(bytes: &[u8]) -> Self {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
         let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
@@ -201,7 +201,7 @@ impl Answer {
     }
 
     /// Its status and the code of its problem.
-    pub(super) fn refusal(&self) -> (u16, &str) {
+    pub(crate) fn refusal(&self) -> (u16, &str) {
         let is_problem = self.head.contains("content-type: application/problem+json");
         (self.status, if is_problem { self.json["code"].as_str().unwrap_or("") } else { "" })
     }

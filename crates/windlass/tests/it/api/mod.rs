@@ -1,7 +1,7 @@
 //! The controller's API over real connections: what `docs/api.md` says, and what hostile clients try.
 
 mod access;
-mod arrange;
+pub(crate) mod arrange;
 mod clocks;
 mod crew;
 mod documents;
